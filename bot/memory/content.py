@@ -1,0 +1,60 @@
+"""What can be said of a memory's text alone: is it a secret, is it the same as another."""
+
+import hashlib
+import re
+import unicodedata
+
+from rapidfuzz import fuzz
+
+_CREDENTIALS = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----"
+    r"|\b(?:sk|pk|rk)[-_](?:[a-z]+[-_])?[A-Za-z0-9_-]{20,}"
+    r"|\bgh[pousr]_[A-Za-z0-9]{30,}"
+    r"|\bgithub_pat_[A-Za-z0-9_]{30,}"
+    r"|\bxox[abprs]-[A-Za-z0-9-]{10,}"
+    r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"
+    r"|\bAIza[A-Za-z0-9_-]{35}"
+    r"|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,}"
+    r"|\b[A-Za-z0-9_-]{23,28}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,}"
+)
+_WORDS = re.compile(r"\w+")
+_NUMBERS = re.compile(r"\d+")
+_REFERENCES = re.compile(r"\{p:\d+\}")
+_CAPITALISED = re.compile(r"(?<=\s)[^\W\d_a-z]\w+")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u0e00-\u0e7f]+")
+_SHORTEST_WORD = 3
+
+
+def looks_like_credential(text: str) -> bool:
+    """Whether a key or token of a known shape stands in the text."""
+    return _CREDENTIALS.search(text) is not None
+
+
+def normalised(text: str) -> str:
+    """The text without what does not change its meaning: case, width, spacing, a final stop."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(folded.split()).rstrip(".!。！ ")
+
+
+def content_hash(text: str) -> bytes:
+    """16 bytes that equal texts share."""
+    return hashlib.blake2b(normalised(text).encode(), digest_size=16).digest()
+
+
+def says_nearly_the_same(text: str, other: str, threshold: int) -> bool:
+    """Whether two texts differ in wording only: no number, no person and no name is another."""
+    if fuzz.ratio(normalised(text), normalised(other)) < threshold:
+        return False
+    return all(
+        sorted(pattern.findall(text)) == sorted(pattern.findall(other))
+        for pattern in (_NUMBERS, _REFERENCES, _CAPITALISED)
+    )
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The words that carry meaning: three letters or more, or pairs of unspaced signs."""
+    folded = normalised(_REFERENCES.sub(" ", text))
+    words = {word for word in _WORDS.findall(folded) if len(word) >= _SHORTEST_WORD}
+    for run in _UNSPACED.findall(folded):
+        words.update(run[i : i + 2] for i in range(max(1, len(run) - 1)))
+    return frozenset(words)

@@ -1,0 +1,43 @@
+"""The name of the day: what a person is called now where a reference to them is shown."""
+
+from collections.abc import Iterable, Mapping
+
+from bot.audience import DIRECT_MESSAGES
+from bot.identifiers import GuildId, UserId
+from bot.storage.database import Database
+from bot.storage.statements import Transaction
+
+
+async def keep_names(
+    tx: Transaction, guild: GuildId, names: Iterable[tuple[UserId, str]], now_ms: int
+) -> None:
+    """Keep the names that people go by in a server."""
+    await tx.execute_many(
+        "INSERT INTO people (guild_id, user_id, display_name, seen_at) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (guild_id, user_id) DO UPDATE SET"
+        " display_name = excluded.display_name, seen_at = excluded.seen_at",
+        [(guild, user, name, now_ms) for user, name in names],
+    )
+
+
+class People:
+    """Reads the names of people."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def names(self, guild: GuildId, users: Iterable[UserId]) -> Mapping[UserId, str]:
+        """The names of people in a server; who was never seen there has a name from elsewhere."""
+        wanted = sorted(set(users))
+        if not wanted:
+            return {}
+        rows = await self._database.fetch_all(
+            "SELECT user_id, guild_id, display_name FROM people"
+            f" WHERE user_id IN ({','.join('?' * len(wanted))})"
+            " ORDER BY guild_id = ? DESC, guild_id = ? DESC, seen_at DESC",
+            (*wanted, guild, DIRECT_MESSAGES),
+        )
+        names: dict[UserId, str] = {}
+        for row in rows:
+            names.setdefault(UserId(row["user_id"]), row["display_name"])
+        return names

@@ -1,0 +1,107 @@
+"""The people of one turn, under names and handles that are theirs alone while it lasts."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from rapidfuzz import fuzz, process
+
+from bot.identifiers import UserId
+from bot.memory.references import hide_names, show_names
+
+_CLOSE_ENOUGH = 90
+_CLEAR_MARGIN = 5
+_MOST_CANDIDATES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Participant:
+    """Somebody in the turn: `handle` (U1) for the model, `name` unique among the participants."""
+
+    user: UserId
+    handle: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ambiguous:
+    """A name that could be several people, or nobody; `candidates` are the nearest (at most 3)."""
+
+    candidates: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roster:
+    """Who takes part, in a fixed order; made anew for every turn."""
+
+    participants: tuple[Participant, ...]
+    own_names: frozenset[str]
+    someone: str
+    _by_user: Mapping[UserId, Participant] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_user", {p.user: p for p in self.participants})
+
+    @classmethod
+    def of(
+        cls, people: Iterable[tuple[UserId, str]], *, own_names: Iterable[str], someone: str
+    ) -> "Roster":
+        """The roster of these people; equal display names get a number ("Ann", "Ann (2)")."""
+        taken: set[str] = set()
+        participants: list[Participant] = []
+        for number, (user, shown) in enumerate(dict(people).items(), start=1):
+            name = _unique(_one_line(shown) or f"U{number}", taken)
+            taken.add(name)
+            participants.append(Participant(user=user, handle=f"U{number}", name=name))
+        return cls(
+            participants=tuple(participants), own_names=frozenset(own_names), someone=someone
+        )
+
+    def __contains__(self, user: UserId) -> bool:
+        return user in self._by_user
+
+    def name(self, user: UserId) -> str:
+        """The person's name in this turn, or the word for somebody unknown or erased."""
+        participant = self._by_user.get(user)
+        return participant.name if participant else self.someone
+
+    def show(self, text: str) -> str:
+        """A stored text with names in the place of references."""
+        return show_names(text, self.name)
+
+    def hide(self, text: str) -> str:
+        """A text of the model as it is stored: names and handles become references."""
+        names = {p.name: p.user for p in self.participants}
+        handles = {p.handle: p.user for p in self.participants}
+        return hide_names(text, {**names, **handles})
+
+    def is_own_name(self, name: str) -> bool:
+        """Whether the name means the bot itself."""
+        return name.strip().casefold() in {own.casefold() for own in self.own_names}
+
+    def find(self, target: str) -> UserId | Ambiguous:
+        """Who is meant: a handle, else a name exactly, else the name that is clearly nearest."""
+        wanted = target.strip().removeprefix("@").casefold()
+        for participant in self.participants:
+            if wanted in (participant.handle.casefold(), participant.name.casefold()):
+                return participant.user
+        names = {p.name: p.name.casefold() for p in self.participants}
+        ranked = process.extract(wanted, names, scorer=fuzz.ratio, limit=_MOST_CANDIDATES)
+        clear = len(ranked) == 1 or (
+            len(ranked) > 1 and ranked[0][1] - ranked[1][1] >= _CLEAR_MARGIN
+        )
+        if ranked and ranked[0][1] >= _CLOSE_ENOUGH and clear:
+            return next(p.user for p in self.participants if p.name == ranked[0][2])
+        return Ambiguous(candidates=tuple(str(name) for _, _, name in ranked))
+
+
+def _one_line(name: str) -> str:
+    return " ".join(name.replace(":", " ").split())
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    if name not in taken:
+        return name
+    number = 2
+    while f"{name} ({number})" in taken:
+        number += 1
+    return f"{name} ({number})"

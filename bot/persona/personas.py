@@ -1,0 +1,79 @@
+"""Who Madeleine speaks as in a server."""
+
+import json
+from dataclasses import dataclass
+
+from bot.clock import Clock, to_ms
+from bot.identifiers import GuildId, LineageId, PersonaId
+from bot.prompts import prompt
+from bot.storage.cache import VersionedCache
+from bot.storage.database import Database
+from bot.storage.statements import Row, Transaction
+from bot.storage.writer import Job
+
+FIRST_LINEAGE = LineageId(1)
+"""Madeleine herself: the same lineage in every server, until somebody forks her."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Persona:
+    """A persona as she is now. `lineage` is the identity behind her memory."""
+
+    id: PersonaId
+    guild_id: GuildId
+    lineage: LineageId
+    name: str
+    prompt: str
+    sample_lines: tuple[str, ...]
+
+
+class Personas:
+    """Reads personas; a server's main persona is made when it is first needed."""
+
+    def __init__(self, database: Database, clock: Clock, *, default_name: str) -> None:
+        self._database = database
+        self._clock = clock
+        self._default_name = default_name
+        self._mains: VersionedCache[GuildId, Persona] = VersionedCache()
+
+    async def main(self, guild: GuildId) -> Persona:
+        """The main persona of a server (or of direct messages)."""
+        return await self._mains.get(guild, lambda: self._database.write(self._main_job(guild)))
+
+    def _main_job(self, guild: GuildId) -> Job[Persona]:
+        now = to_ms(self._clock.now())
+
+        async def job(tx: Transaction) -> Persona:
+            await tx.execute(
+                "INSERT INTO personas (guild_id, lineage_id, name, prompt, is_main, state_since,"
+                " created_at, updated_at) VALUES (?, ?, ?, ?, 1, ?, ?, ?)"
+                " ON CONFLICT (guild_id) WHERE is_main = 1 DO NOTHING",
+                (
+                    guild,
+                    FIRST_LINEAGE,
+                    self._default_name,
+                    prompt("persona.default"),
+                    now,
+                    now,
+                    now,
+                ),
+            )
+            row = await tx.fetch_one(
+                "SELECT * FROM personas WHERE guild_id = ? AND is_main = 1", (guild,)
+            )
+            if row is None:
+                raise RuntimeError("the main persona that was just written is not there")
+            return _persona(row)
+
+        return job
+
+
+def _persona(row: Row) -> Persona:
+    return Persona(
+        id=PersonaId(row["id"]),
+        guild_id=GuildId(row["guild_id"]),
+        lineage=LineageId(row["lineage_id"]),
+        name=row["name"],
+        prompt=row["prompt"],
+        sample_lines=tuple(json.loads(row["sample_lines"])),
+    )

@@ -1,0 +1,86 @@
+"""Where things were said: the stored places, and who of them is heard where."""
+
+from bot.audience import Audience, Origin, OriginKind, Place
+from bot.identifiers import ChannelId, GuildId, OriginId
+from bot.storage.cache import VersionedCache
+from bot.storage.database import Database
+from bot.storage.statements import Row, Transaction
+from bot.storage.writer import Job
+
+
+class Origins:
+    """Gives every place its row, once."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._cache: VersionedCache[Place, Origin] = VersionedCache()
+
+    async def of(self, place: Place) -> Origin:
+        """The origin of a place; its row is made or brought up to date where needed."""
+        return await self._cache.get(place, lambda: self._database.write(_keep_job(place)))
+
+    async def of_server(self, guild: GuildId) -> Origin:
+        """The origin that stands for a whole server: what is said there is for all its rooms."""
+        return await self.of(server_place(guild))
+
+    async def audience_in(self, origin: Origin) -> Audience:
+        """Who is heard in a room: the room itself, and what was told to the whole server."""
+        heard = {origin.id}
+        if origin.kind is not OriginKind.DIRECT:
+            heard.add((await self.of_server(origin.guild_id)).id)
+        return Audience(here=origin.id, heard=frozenset(heard))
+
+
+def server_place(guild: GuildId) -> Place:
+    """A server as a whole, as a place."""
+    return Place(
+        kind=OriginKind.SERVER, guild_id=guild, channel_id=ChannelId(guild), open_to_everyone=True
+    )
+
+
+def _keep_job(place: Place) -> Job[Origin]:
+    async def job(tx: Transaction) -> Origin:
+        return await keep_origin(tx, place)
+
+    return job
+
+
+async def keep_origin(tx: Transaction, place: Place) -> Origin:
+    """Insert or refresh the row of a place; a thread's parent gets its row first."""
+    parent_id: OriginId | None = None
+    if place.parent_id is not None:
+        parent = Place(
+            kind=OriginKind.CHANNEL,
+            guild_id=place.guild_id,
+            channel_id=place.parent_id,
+            open_to_everyone=place.open_to_everyone and place.kind is OriginKind.THREAD,
+        )
+        parent_id = (await _known(tx, parent) or await keep_origin(tx, parent)).id
+    await tx.execute(
+        "INSERT INTO origins (guild_id, channel_id, kind, parent_id, open_to_everyone)"
+        " VALUES (?, ?, ?, ?, ?) ON CONFLICT (kind, channel_id) DO UPDATE SET"
+        " parent_id = excluded.parent_id, open_to_everyone = excluded.open_to_everyone",
+        (place.guild_key, place.channel_id, place.kind, parent_id, place.open_to_everyone),
+    )
+    origin = await _known(tx, place)
+    if origin is None:
+        raise RuntimeError("the origin that was just written is not there")
+    return origin
+
+
+async def _known(tx: Transaction, place: Place) -> Origin | None:
+    row = await tx.fetch_one(
+        "SELECT * FROM origins WHERE kind = ? AND channel_id = ?", (place.kind, place.channel_id)
+    )
+    return _origin(row) if row else None
+
+
+def _origin(row: Row) -> Origin:
+    return Origin(
+        id=OriginId(row["id"]),
+        kind=OriginKind(row["kind"]),
+        guild_id=GuildId(row["guild_id"]),
+        channel_id=ChannelId(row["channel_id"]),
+        parent_id=None if row["parent_id"] is None else OriginId(row["parent_id"]),
+        open_to_everyone=bool(row["open_to_everyone"]),
+    )

@@ -1,0 +1,165 @@
+"""The database file: one connection writes, a few only read, a lock keeps others out."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import aiosqlite
+from filelock import FileLock, Timeout
+
+from bot.errors import StartupError, StorageUnavailable
+from bot.storage.migrations import Migration, load_migrations, migrate, refuse_newer
+from bot.storage.statements import Params, Row, Snapshot
+from bot.storage.writer import Job, Writer, as_unavailable
+
+T = TypeVar("T")
+Reading = Callable[[Snapshot], Awaitable[T]]
+
+_MEGABYTE = 1024 * 1024
+
+
+async def _connect(
+    resources: AsyncExitStack, path: Path, pragmas: tuple[str, ...]
+) -> aiosqlite.Connection:
+    connection = await aiosqlite.connect(path, isolation_level=None)
+    resources.push_async_callback(connection.close)
+    connection.row_factory = sqlite3.Row
+    for pragma in pragmas:
+        await connection.execute_fetchall(f"PRAGMA {pragma}")
+    return connection
+
+
+def _locked(path: Path) -> FileLock:
+    lock = FileLock(f"{path}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise StartupError("errors.storage.locked", path=str(path)) from None
+    return lock
+
+
+class Database:
+    """Opened with `Database.open`, closed with `close`.
+
+    Writes are jobs (see writer.py); reads never wait for writes.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        resources: AsyncExitStack,
+        writing: aiosqlite.Connection,
+        readers: list[aiosqlite.Connection],
+        writer: Writer,
+    ) -> None:
+        self.path = path
+        self._resources = resources
+        self._writing = writing
+        self._readers = readers
+        self._writer = writer
+        self._closed = False
+        self._idle: asyncio.LifoQueue[aiosqlite.Connection] = asyncio.LifoQueue()
+        for reader in readers:
+            self._idle.put_nowait(reader)
+
+    @classmethod
+    async def open(
+        cls,
+        path: Path,
+        *,
+        readers: int = 2,
+        queue_size: int = 5_000,
+        batch_size: int = 256,
+        busy_timeout_ms: int = 5_000,
+        migrations: tuple[Migration, ...] | None = None,
+    ) -> "Database":
+        """Open or create the file and bring its schema up to date.
+
+        Raises StartupError where another process holds it, it is no database, a newer program
+        made it, or it cannot be opened; in all these cases the file is as it was.
+        """
+        steps = load_migrations() if migrations is None else migrations
+        busy = f"busy_timeout = {busy_timeout_ms}"
+        try:
+            async with AsyncExitStack() as resources:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                resources.callback(_locked(path).release)
+                refuse_newer(path, len(steps))
+                writing = await _connect(resources, path, (busy, *_WRITER_PRAGMAS))
+                await migrate(writing, steps)
+                reading = [
+                    await _connect(resources, path, (busy, *_READER_PRAGMAS))
+                    for _ in range(readers)
+                ]
+                writer = Writer(writing, queue_size=queue_size, batch_size=batch_size)
+                return cls(path, resources.pop_all(), writing, reading, writer)
+        except (OSError, sqlite3.OperationalError) as error:
+            raise StartupError(
+                "errors.storage.cannot_open", path=str(path), reason=str(error)
+            ) from error
+
+    async def write(self, job: Job[T]) -> T:
+        """Run a job; returns once it is on disk. See Writer.write for errors."""
+        return await self._writer.write(job)
+
+    async def read(self, reading: Reading[T]) -> T:
+        """Run several reads over one state of the database."""
+        async with self._reader() as connection:
+            await connection.execute_fetchall("BEGIN")
+            try:
+                return await reading(Snapshot(connection))
+            finally:
+                await connection.rollback()
+
+    async def fetch_all(self, sql: str, params: Params = ()) -> list[Row]:
+        """All rows of one query."""
+        async with self._reader() as connection:
+            return await Snapshot(connection).fetch_all(sql, params)
+
+    async def fetch_one(self, sql: str, params: Params = ()) -> Row | None:
+        """The first row of one query, or None."""
+        rows = await self.fetch_all(sql, params)
+        return rows[0] if rows else None
+
+    @asynccontextmanager
+    async def _reader(self) -> AsyncGenerator[aiosqlite.Connection]:
+        if self._closed:
+            raise StorageUnavailable("the database is closed")
+        connection = await self._idle.get()
+        try:
+            yield connection
+        except sqlite3.Error as error:
+            raise as_unavailable(error) from error
+        finally:
+            self._idle.put_nowait(connection)
+
+    async def integrity_faults(self) -> list[str]:
+        """What SQLite finds wrong with the file; empty where all is well."""
+        rows = await self.fetch_all("PRAGMA integrity_check")
+        return [str(row[0]) for row in rows if row[0] != "ok"]
+
+    async def close(self) -> None:
+        """Finish queued writes, fold the log into the file, let go of the lock."""
+        if self._closed:
+            return
+        self._closed = True
+        async with self._resources:
+            await self._writer.close()
+            for reader in self._readers:
+                await reader.close()
+            await self._writing.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+# FULL is affordable because commits are shared; NORMAL loses the last commits when the power goes.
+_WRITER_PRAGMAS = (
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    "foreign_keys = ON",
+    "secure_delete = ON",
+    f"journal_size_limit = {64 * _MEGABYTE}",
+    f"mmap_size = {256 * _MEGABYTE}",
+)
+_READER_PRAGMAS = ("query_only = ON", f"mmap_size = {256 * _MEGABYTE}")

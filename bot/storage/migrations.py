@@ -1,0 +1,89 @@
+"""Forward-only migrations: `NNNN_reason.sql`, each one transaction with `user_version`."""
+
+import re
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiosqlite
+
+from bot.errors import StartupError
+
+FOLDER = Path(__file__).parent / "migrations"
+_NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """One step of the schema."""
+
+    version: int
+    name: str
+    statements: tuple[str, ...]
+
+
+def split_statements(script: str) -> tuple[str, ...]:
+    """The statements of a script, one by one: `executescript` would commit half a migration."""
+    statements: list[str] = []
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            statements.append(pending.strip())
+            pending = ""
+    if any(line.strip() and not line.strip().startswith("--") for line in pending.splitlines()):
+        raise ValueError("the script ends inside a statement")
+    return tuple(statements)
+
+
+def load_migrations(folder: Path = FOLDER) -> tuple[Migration, ...]:
+    """All migrations in order. Raises ValueError where a name or a number is wrong."""
+    migrations: list[Migration] = []
+    for path in sorted(folder.glob("*.sql")):
+        match = _NAME.fullmatch(path.name)
+        if match is None:
+            raise ValueError(f"{path.name} is not named NNNN_reason.sql")
+        statements = split_statements(path.read_text(encoding="utf-8"))
+        migrations.append(Migration(version=int(match[1]), name=path.stem, statements=statements))
+    if [m.version for m in migrations] != list(range(1, len(migrations) + 1)):
+        raise ValueError("migrations are not numbered 1, 2, 3 ...")
+    return tuple(migrations)
+
+
+def refuse_newer(path: Path, known: int) -> None:
+    """Raise StartupError where a newer program made the file or it is no database.
+
+    The file is not touched.
+    """
+    if not path.exists():
+        return
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    try:
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    except sqlite3.DatabaseError as error:
+        raise StartupError(
+            "errors.storage.not_a_database", path=str(path), reason=str(error)
+        ) from error
+    finally:
+        connection.close()
+    if version > known:
+        raise StartupError("errors.storage.newer", path=str(path), found=version, known=known)
+
+
+async def migrate(connection: aiosqlite.Connection, migrations: tuple[Migration, ...]) -> int:
+    """Bring the schema up to date; returns its version. A failing step leaves the one before."""
+    rows = list(await connection.execute_fetchall("PRAGMA user_version"))
+    version = int(rows[0][0])
+    for migration in migrations[version:]:
+        await connection.execute("BEGIN IMMEDIATE")
+        try:
+            for statement in migration.statements:
+                await connection.execute(statement)
+            await connection.execute(f"PRAGMA user_version = {migration.version}")
+            await connection.execute("COMMIT")
+        except sqlite3.Error:
+            if connection.in_transaction:
+                await connection.rollback()
+            raise
+        version = migration.version
+    return version

@@ -1,0 +1,160 @@
+"""Group commit: jobs that wait together share one transaction, each inside a savepoint of its own.
+
+A job is `async def job(tx: Transaction)` that awaits nothing but `tx`. Its caller may be cancelled
+at any moment: the job still runs whole, and its after-commit callbacks run in the writer, so that a
+commit and its invalidations never part.
+"""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import aiosqlite
+
+from bot.background import Done, Raised, run_all, settle
+from bot.errors import StorageUnavailable
+from bot.storage.statements import Transaction
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Job = Callable[[Transaction], Awaitable[T]]
+# Jobs of many result types wait in one queue; `Writer.write` gives each caller its own type back.
+AnyJob = Callable[[Transaction], Awaitable[Any]]
+
+_STORAGE_FAULTS = tuple(
+    f"SQLITE_{name}"
+    for name in (
+        *("BUSY", "LOCKED", "FULL", "READONLY", "IOERR"),
+        *("CANTOPEN", "CORRUPT", "NOTADB", "NOMEM"),
+    )
+)
+
+
+def as_unavailable(error: Exception) -> Exception:
+    """The error as callers know it: a fault of file or disk is StorageUnavailable, a bug a bug."""
+    name = getattr(error, "sqlite_errorname", None) or ""
+    if isinstance(error, sqlite3.Error) and name.startswith(_STORAGE_FAULTS):
+        return StorageUnavailable(f"{name}: {error}")
+    return error
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    job: AnyJob
+    future: asyncio.Future[Any]
+
+    def resolve(self, outcome: Done[Any] | Raised) -> None:
+        if self.future.done():
+            return
+        match outcome:
+            case Done(value):
+                self.future.set_result(value)
+            case Raised(error):
+                self.future.set_exception(as_unavailable(error))
+
+
+class _TransactionLostError(Exception):
+    """SQLite ended the whole transaction (a full disk does); nothing of the batch is kept."""
+
+    def __init__(self, culprit: _Pending | None, error: Exception) -> None:
+        super().__init__(str(error))
+        self.culprit = culprit
+        self.error = error
+
+
+class Writer:
+    """Owns the one connection that writes."""
+
+    def __init__(
+        self, connection: aiosqlite.Connection, *, queue_size: int, batch_size: int
+    ) -> None:
+        self._connection = connection
+        self._batch_size = batch_size
+        self._queue: asyncio.Queue[_Pending | None] = asyncio.Queue(queue_size)
+        self._closed = False
+        self._task = asyncio.create_task(self._run(), name="storage-writer")
+
+    async def write(self, job: Job[T]) -> T:
+        """Run `job` in a transaction; returns its result once that is on disk.
+
+        Raises StorageUnavailable (queue or disk full, busy, read-only, closed) with nothing kept,
+        or what the job raised.
+        """
+        if self._closed:
+            raise StorageUnavailable("the database is closed")
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        try:
+            self._queue.put_nowait(_Pending(job, future))
+        except asyncio.QueueFull:
+            raise StorageUnavailable("too many writes are waiting") from None
+        return await asyncio.shield(future)
+
+    async def close(self) -> None:
+        """Finish what is queued, then stop."""
+        if not self._closed:
+            self._closed = True
+            await self._queue.put(None)
+        await self._task
+
+    async def _run(self) -> None:
+        while True:
+            first = await self._queue.get()
+            if first is None:
+                return
+            batch = [first]
+            last = False
+            while len(batch) < self._batch_size and not self._queue.empty():
+                pending = self._queue.get_nowait()
+                if pending is None:
+                    last = True
+                    break
+                batch.append(pending)
+            await self._commit(batch)
+            if last:
+                return
+
+    async def _commit(self, batch: list[_Pending]) -> None:
+        try:
+            await self._commit_together(batch)
+        except _TransactionLostError as lost:
+            log.warning("transaction_lost", extra={"jobs": len(batch), "reason": str(lost.error)})
+            for pending in batch:
+                if pending is lost.culprit or len(batch) == 1:
+                    pending.resolve(Raised(lost.error))
+                else:
+                    await self._commit([pending])
+
+    async def _commit_together(self, batch: list[_Pending]) -> None:
+        await self._statement("BEGIN IMMEDIATE", culprit=None)
+        settled = [(pending, *await self._run_in_savepoint(pending)) for pending in batch]
+        await self._statement("COMMIT", culprit=None)
+        for pending, outcome, callbacks in settled:
+            run_all(callbacks)
+            pending.resolve(outcome)
+
+    async def _run_in_savepoint(
+        self, pending: _Pending
+    ) -> tuple[Done[Any] | Raised, list[Callable[[], None]]]:
+        await self._statement("SAVEPOINT job", culprit=pending)
+        tx = Transaction(self._connection)
+        outcome = await settle(pending.job(tx))
+        if isinstance(outcome, Raised):
+            if not self._connection.in_transaction:
+                raise _TransactionLostError(pending, outcome.error)
+            await self._statement("ROLLBACK TO job", culprit=pending)
+            tx.callbacks.clear()
+        await self._statement("RELEASE job", culprit=pending)
+        return outcome, tx.callbacks
+
+    async def _statement(self, sql: str, *, culprit: _Pending | None) -> None:
+        """Run a statement that frames jobs; if it fails, no transaction is left open."""
+        try:
+            await self._connection.execute_fetchall(sql)
+        except sqlite3.Error as error:
+            if self._connection.in_transaction:
+                await self._connection.rollback()
+            raise _TransactionLostError(culprit, error) from error

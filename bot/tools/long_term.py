@@ -1,0 +1,188 @@
+"""The tools that write long-term memory."""
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from bot.audience import DIRECT_MESSAGES
+from bot.errors import Unavailable
+from bot.features import Flag
+from bot.identifiers import MemoryId, UserId
+from bot.llm.chat import JsonSchema
+from bot.memory.content import content_words
+from bot.memory.long_term import LongTermMemory, NewMemory, Scope
+from bot.memory.refusals import MemoryRefused
+from bot.memory.roster import Ambiguous
+from bot.prompts import prompt
+from bot.tools.port import (
+    Failed,
+    MemoryChange,
+    Ok,
+    Outcome,
+    Retry,
+    ToolContext,
+    TypedTool,
+    object_schema,
+)
+
+SERVER_WIDE = "server_wide"
+TARGET_USER = "target_user"
+
+
+class CreateArguments(BaseModel):
+    """Arguments of create_long_term_memory."""
+
+    content: str
+    scope: Literal["server_wide", "target_user"] = TARGET_USER
+    target: str = ""
+
+
+class UpdateArguments(BaseModel):
+    """Arguments of update_long_term_memory. Blank content deletes."""
+
+    id: str = Field(coerce_numbers_to_str=True)
+    content: str = ""
+    target: str = ""
+
+
+def refusal_text(refused: MemoryRefused, context: ToolContext) -> str:
+    """What the model is told of a refusal; memories are named by their handles."""
+    params = dict(refused.params)
+    if "id" in params:
+        handles = {memory: handle for handle, memory in context.shown.items()}
+        params["id"] = handles.get(MemoryId(int(params["id"])), str(params["id"]))
+    return prompt(f"refused.{refused.code}", **{k: str(v) for k, v in params.items()})
+
+
+def resolve_target(context: ToolContext, target: str) -> UserId | None:
+    """Who is meant; None is the bot itself. Raises MemoryRefused where that is not clear."""
+    if not target.strip():
+        return context.actor.user
+    if context.roster.is_own_name(target):
+        return None
+    found = context.roster.find(target)
+    if not isinstance(found, Ambiguous):
+        return found
+    if not found.candidates:
+        raise MemoryRefused("target_unknown", target=target)
+    raise MemoryRefused("target_ambiguous", target=target, names=", ".join(found.candidates))
+
+
+def check_grounded(context: ToolContext, content: str) -> None:
+    """Refuse a text that shares no word with what people said, where the route asks for that."""
+    words = context.must_share_words
+    if words is not None and content.strip() and not content_words(content) & words:
+        raise MemoryRefused("ungrounded")
+
+
+class CreateLongTermMemory(TypedTool[CreateArguments]):
+    """Keeps a new fact."""
+
+    name = "create_long_term_memory"
+    arguments = CreateArguments
+
+    def __init__(self, memory: LongTermMemory) -> None:
+        self._memory = memory
+
+    def is_available(self, context: ToolContext) -> bool:
+        """Only where the server lets Madeleine teach herself."""
+        return Flag.SELF_TEACHING in context.flags
+
+    def parameters(self, context: ToolContext) -> JsonSchema:
+        """In a direct message the only scope is the person."""
+        direct = context.listening.server == DIRECT_MESSAGES
+        scopes = [TARGET_USER] if direct else [TARGET_USER, SERVER_WIDE]
+        fields: dict[str, JsonSchema] = {
+            "content": {"type": "string"},
+            "scope": {"type": "string", "enum": scopes},
+            "target": {"type": "string"},
+        }
+        return object_schema(self.name, fields, required=("content", "scope", "target"))
+
+    async def execute(self, context: ToolContext, arguments: CreateArguments) -> Outcome:
+        """Keep the fact, once every check has passed."""
+        if not self.is_available(context):
+            return Failed(prompt("refused.teaching_off"))
+        context.progress.long_term_called = True
+        try:
+            return await self._create(context, arguments)
+        except MemoryRefused as refused:
+            return Retry(refusal_text(refused, context))
+        except Unavailable:
+            return Failed(prompt("refused.storage"))
+
+    async def _create(self, context: ToolContext, arguments: CreateArguments) -> Outcome:
+        content = context.roster.hide(arguments.content.strip())
+        self._memory.check_content(content)
+        check_grounded(context, arguments.content)
+        subject = None
+        if arguments.scope == TARGET_USER:
+            subject = resolve_target(context, arguments.target)
+        new = NewMemory(
+            scope=Scope.SERVER if subject is None else Scope.PERSONAL,
+            server=context.listening.server,
+            subject=subject,
+            lineage=context.lineage,
+            content=content,
+            source=context.source,
+        )
+        kept = await self._memory.create(new, context.actor, context.listening)
+        if kept.known_before:
+            return Ok(prompt("done.known"))
+        context.progress.changes.append(
+            MemoryChange(kind="saved", memory=kept.id, text=context.roster.show(content))
+        )
+        return Ok(prompt("done.saved"))
+
+
+class UpdateLongTermMemory(TypedTool[UpdateArguments]):
+    """Changes or deletes a fact that the prompt shows."""
+
+    name = "update_long_term_memory"
+    arguments = UpdateArguments
+
+    def __init__(self, memory: LongTermMemory) -> None:
+        self._memory = memory
+
+    def is_available(self, context: ToolContext) -> bool:
+        """Only where Madeleine may teach herself, and something is shown that could change."""
+        return Flag.SELF_TEACHING in context.flags and bool(context.shown)
+
+    def parameters(self, context: ToolContext) -> JsonSchema:
+        """The ids are those that this prompt shows."""
+        fields: dict[str, JsonSchema] = {
+            "id": {"type": "string", "enum": list(context.shown)},
+            "content": {"type": "string"},
+        }
+        return object_schema(self.name, fields, required=("id", "content"))
+
+    async def execute(self, context: ToolContext, arguments: UpdateArguments) -> Outcome:
+        """Change or delete, once every check has passed."""
+        if Flag.SELF_TEACHING not in context.flags:
+            return Failed(prompt("refused.teaching_off"))
+        context.progress.long_term_called = True
+        try:
+            return await self._update(context, arguments)
+        except MemoryRefused as refused:
+            return Retry(refusal_text(refused, context))
+        except Unavailable:
+            return Failed(prompt("refused.storage"))
+
+    async def _update(self, context: ToolContext, arguments: UpdateArguments) -> Outcome:
+        memory = context.shown.get(arguments.id.strip().upper())
+        if memory is None:
+            return Retry(prompt("refused.id_not_shown", ids=", ".join(context.shown) or "-"))
+        content = context.roster.hide(arguments.content.strip())
+        if not content:
+            old = await self._memory.forget(memory, context.actor, context.listening)
+            change = MemoryChange(
+                kind="forgotten", memory=memory, text=context.roster.show(old.content)
+            )
+            context.progress.changes.append(change)
+            return Ok(prompt("done.forgotten"))
+        check_grounded(context, arguments.content)
+        await self._memory.update(memory, content, context.actor, context.source, context.listening)
+        context.progress.changes.append(
+            MemoryChange(kind="updated", memory=memory, text=context.roster.show(content))
+        )
+        return Ok(prompt("done.updated"))

@@ -1,0 +1,94 @@
+"""The tool with which the model refreshes what it notes about the conversation."""
+
+from pydantic import BaseModel, Field
+
+from bot.config import MemoryConfig
+from bot.errors import Unavailable
+from bot.features import Flag
+from bot.llm.chat import JsonSchema
+from bot.memory.short_term import ShortTermMemory
+from bot.prompts import prompt
+from bot.tools.port import Failed, Ok, Outcome, Retry, ToolContext, TypedTool, object_schema
+
+
+class ShortTermArguments(BaseModel):
+    """Arguments of update_short_term_memory. An empty category text clears that category."""
+
+    summary: str | None = None
+    categories: dict[str, str] = Field(default_factory=dict)
+
+
+class UpdateShortTermMemory(TypedTool[ShortTermArguments]):
+    """Writes the summary or the categories of this conversation, once a turn."""
+
+    name = "update_short_term_memory"
+    arguments = ShortTermArguments
+
+    def __init__(self, memory: ShortTermMemory, config: MemoryConfig) -> None:
+        self._memory = memory
+        self._config = config
+
+    def is_available(self, context: ToolContext) -> bool:
+        """Not where the person asked for a lasting memory, nor switched off, nor done already."""
+        return (
+            not context.explicit_long_term_memory_intent
+            and Flag.SHORT_TERM_MEMORY in context.flags
+            and context.route_offers_short_term_memory
+            and not context.progress.short_term_updated
+        )
+
+    def parameters(self, context: ToolContext) -> JsonSchema:
+        """A summary, and the categories that this server defined."""
+        fields: dict[str, JsonSchema] = {"summary": {"type": "string"}}
+        if context.category_labels:
+            fields["categories"] = {
+                "type": "object",
+                "properties": {label: {"type": "string"} for label in context.category_labels},
+                "additionalProperties": False,
+            }
+        return object_schema(self.name, fields, required=())
+
+    async def execute(self, context: ToolContext, arguments: ShortTermArguments) -> Outcome:
+        """Write it, once every check has passed."""
+        if context.explicit_long_term_memory_intent:
+            return Failed(prompt("refused.explicit_intent"))
+        if context.progress.short_term_updated:
+            return Failed(prompt("refused.once_a_turn"))
+        if not self.is_available(context):
+            return Failed(prompt("refused.short_term_off"))
+        fault = self._fault(context, arguments)
+        if fault is not None:
+            return Retry(fault)
+        try:
+            await self._memory.update(
+                context.origin,
+                context.lineage,
+                summary=None
+                if arguments.summary is None
+                else self._clean(context, arguments.summary),
+                categories={
+                    label: self._clean(context, text)
+                    for label, text in arguments.categories.items()
+                },
+            )
+        except Unavailable:
+            return Failed(prompt("refused.storage"))
+        context.progress.short_term_updated = True
+        return Ok(prompt("done.noted"))
+
+    def _clean(self, context: ToolContext, text: str) -> str:
+        return context.roster.hide(text.strip())
+
+    def _fault(self, context: ToolContext, arguments: ShortTermArguments) -> str | None:
+        if arguments.summary is None and not arguments.categories:
+            return prompt("refused.nothing_to_note")
+        limit = self._config.stm_max_characters
+        texts = [arguments.summary or "", *arguments.categories.values()]
+        longest = max(len(text.strip()) for text in texts)
+        if longest > limit:
+            return prompt("refused.too_long", limit=limit, length=longest)
+        unknown = sorted(set(arguments.categories) - set(context.category_labels))
+        if unknown:
+            known = ", ".join(context.category_labels) or "-"
+            return prompt("refused.unknown_category", labels=", ".join(unknown), known=known)
+        return None

@@ -1,0 +1,92 @@
+"""What a transport hands to the turn, and the ports through which a turn speaks back."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from bot.audience import Place
+from bot.identifiers import MessageId, UserId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """Somebody as the transport shows them now. Managers may change what belongs to the server."""
+
+    id: UserId
+    name: str
+    is_bot: bool = False
+    is_manager: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncomingMessage:
+    """One message of a person (or of another bot). Mentions in `text` are person references."""
+
+    id: MessageId
+    place: Place
+    author: Person
+    text: str
+    sent_at: datetime
+    locale: str
+    people: tuple[Person, ...] = ()
+    mentions_us: bool = False
+    replies_to: MessageId | None = None
+    replies_to_us: bool = False
+    is_own: bool = False
+    is_system: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivered:
+    """What stands in the channel after a reply: its messages in order, and when the first was sent."""
+
+    message_ids: tuple[MessageId, ...]
+    text: str
+    sent_at: datetime
+
+
+class Undeliverable(Exception):
+    """The reply cannot be sent here (no permission, the channel is gone)."""
+
+
+class Delivery(Protocol):
+    """Shows one reply. Each call takes the whole text so far, so that a retry can replace it."""
+
+    async def start(self) -> None:
+        """Show that a reply is being written, until `finish` or `abandon`."""
+        ...
+
+    async def show(self, text: str) -> None:
+        """Show the reply so far; may be coalesced; a failed edit is made up for later."""
+        ...
+
+    async def finish(self, text: str) -> Delivered:
+        """Show the whole reply. Raises Undeliverable where nothing of it could be sent."""
+        ...
+
+    async def abandon(self) -> Delivered | None:
+        """Stop where it is; returns what already stands, or None where nothing was sent."""
+        ...
+
+
+class History(Protocol):
+    """Reads a channel's past from the transport."""
+
+    async def newest(self, place: Place, limit: int) -> tuple[IncomingMessage, ...]:
+        """The newest messages, oldest first; empty where the channel may not be read."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRequest:
+    """One turn to take: the message that started it and those its author added while it waited."""
+
+    message: IncomingMessage
+    joined: tuple[IncomingMessage, ...] = ()
+    delivery: Delivery
+    history: History
+
+    @property
+    def messages(self) -> tuple[IncomingMessage, ...]:
+        """All messages of the turn in order."""
+        return (self.message, *self.joined)

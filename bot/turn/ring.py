@@ -1,0 +1,100 @@
+"""The ring: the last messages of a channel that is in talk, in memory only."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from bot.clock import Clock
+from bot.identifiers import ChannelId, MessageId
+from bot.privacy.levels import Levels, PrivacyLevel
+from bot.turn.messages import IncomingMessage
+
+
+@dataclass(slots=True)
+class _Ring:
+    used_at: datetime
+    vouches: bool = False
+    messages: dict[MessageId, IncomingMessage] = field(
+        default_factory=dict[MessageId, IncomingMessage]
+    )
+
+
+class Rings:
+    """A ring for each channel where a turn ran lately.
+
+    A ring vouches for the gap since the last capture once the channel's newest messages were read
+    into it; it cannot after a restart, nor after a connection whose events were lost.
+    """
+
+    def __init__(self, clock: Clock, levels: Levels, *, size: int, active: timedelta) -> None:
+        self._clock = clock
+        self._levels = levels
+        self._size = size
+        self._active = active
+        self._rings: OrderedDict[ChannelId, _Ring] = OrderedDict()
+
+    def hear(self, message: IncomingMessage) -> None:
+        """Take in a message, if its channel is in talk and its author may be captured."""
+        ring = self._rings.get(message.place.channel_id)
+        if ring is not None:
+            self._add(ring, (message,))
+
+    def open(self, channel: ChannelId) -> None:
+        """Begin (or go on) to listen to a channel, because a turn is taken there."""
+        now = self._clock.now()
+        ring = self._rings.setdefault(channel, _Ring(used_at=now))
+        ring.used_at = now
+        self._rings.move_to_end(channel)
+        for old in [c for c, r in self._rings.items() if now - r.used_at >= self._active]:
+            del self._rings[old]
+
+    def vouches(self, channel: ChannelId) -> bool:
+        """Whether nothing can have been missed since the last capture."""
+        ring = self._rings.get(channel)
+        return ring is not None and ring.vouches
+
+    def load(self, channel: ChannelId, messages: Iterable[IncomingMessage]) -> None:
+        """Take in the channel's newest messages as they were fetched; from now on it vouches."""
+        ring = self._rings[channel]
+        self._add(ring, messages)
+        ring.vouches = True
+
+    def messages(self, channel: ChannelId) -> tuple[IncomingMessage, ...]:
+        """What the ring holds, oldest first."""
+        ring = self._rings.get(channel)
+        return tuple(ring.messages.values()) if ring else ()
+
+    def forget_messages(self, messages: Sequence[MessageId]) -> None:
+        """Take deleted messages out."""
+        for ring in self._rings.values():
+            for message in messages:
+                ring.messages.pop(message, None)
+
+    def edit_message(self, message: MessageId, text: str) -> None:
+        """Bring a message up to its new text."""
+        for ring in self._rings.values():
+            old = ring.messages.get(message)
+            if old is not None:
+                ring.messages[message] = replace(old, text=text)
+
+    def forget_where(self, is_gone: Callable[[IncomingMessage], bool]) -> None:
+        """Take out every message for which `is_gone` holds."""
+        for ring in self._rings.values():
+            ring.messages = {i: m for i, m in ring.messages.items() if not is_gone(m)}
+
+    def doubt_all(self) -> None:
+        """Events were lost: every channel's newest messages must be read again."""
+        for ring in self._rings.values():
+            ring.vouches = False
+
+    def _add(self, ring: _Ring, messages: Iterable[IncomingMessage]) -> None:
+        for message in messages:
+            if self._may_keep(message):
+                ring.messages[message.id] = message
+        newest = sorted(ring.messages.values(), key=lambda m: m.id)[-self._size :]
+        ring.messages = {message.id: message for message in newest}
+
+    def _may_keep(self, message: IncomingMessage) -> bool:
+        level = self._levels.of(message.author.id, message.place.guild_key)
+        return not message.is_system and bool(message.text) and level is not PrivacyLevel.FULL

@@ -1,0 +1,1 @@
+"""An OpenAI-compatible model server of our own on loopback: see `server.LoopbackModel`."""
