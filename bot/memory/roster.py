@@ -31,11 +31,15 @@ class Ambiguous:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roster:
-    """Who takes part, in a fixed order; made anew for every turn."""
+    """Who takes part, in a fixed order; made anew for every turn.
+
+    `also_known` names those who are only spoken of; they cannot be a target.
+    """
 
     participants: tuple[Participant, ...]
     own_names: frozenset[str]
     someone: str
+    also_known: Mapping[UserId, str] = field(default_factory=dict[UserId, str])
     _by_user: Mapping[UserId, Participant] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -43,7 +47,12 @@ class Roster:
 
     @classmethod
     def of(
-        cls, people: Iterable[tuple[UserId, str]], *, own_names: Iterable[str], someone: str
+        cls,
+        people: Iterable[tuple[UserId, str]],
+        *,
+        own_names: Iterable[str],
+        someone: str,
+        also_known: Mapping[UserId, str] | None = None,
     ) -> "Roster":
         """The roster of these people; equal display names get a number ("Ann", "Ann (2)")."""
         taken: set[str] = set()
@@ -53,7 +62,10 @@ class Roster:
             taken.add(name)
             participants.append(Participant(user=user, handle=f"U{number}", name=name))
         return cls(
-            participants=tuple(participants), own_names=frozenset(own_names), someone=someone
+            participants=tuple(participants),
+            own_names=frozenset(own_names),
+            someone=someone,
+            also_known=also_known or {},
         )
 
     def __contains__(self, user: UserId) -> bool:
@@ -62,7 +74,7 @@ class Roster:
     def name(self, user: UserId) -> str:
         """The person's name in this turn, or the word for somebody unknown or erased."""
         participant = self._by_user.get(user)
-        return participant.name if participant else self.someone
+        return participant.name if participant else self.also_known.get(user, self.someone)
 
     def show(self, text: str) -> str:
         """A stored text with names in the place of references."""

@@ -1,5 +1,6 @@
 """The tools that write long-term memory."""
 
+from collections.abc import Awaitable
 from typing import Literal
 
 from pydantic import BaseModel, Field
@@ -75,6 +76,19 @@ def check_grounded(context: ToolContext, content: str) -> None:
         raise MemoryRefused("ungrounded")
 
 
+async def _guarded(context: ToolContext, change: Awaitable[Outcome]) -> Outcome:
+    """The outcome of a change; what refuses it becomes words for the model."""
+    try:
+        outcome = await change
+    except MemoryRefused as refused:
+        return Retry(refusal_text(refused, context))
+    except Unavailable:
+        return Failed(prompt("refused.storage"))
+    if isinstance(outcome, Ok):
+        context.progress.long_term_done = True
+    return outcome
+
+
 class CreateLongTermMemory(TypedTool[CreateArguments]):
     """Keeps a new fact."""
 
@@ -103,13 +117,7 @@ class CreateLongTermMemory(TypedTool[CreateArguments]):
         """Keep the fact, once every check has passed."""
         if not self.is_available(context):
             return Failed(prompt("refused.teaching_off"))
-        context.progress.long_term_called = True
-        try:
-            return await self._create(context, arguments)
-        except MemoryRefused as refused:
-            return Retry(refusal_text(refused, context))
-        except Unavailable:
-            return Failed(prompt("refused.storage"))
+        return await _guarded(context, self._create(context, arguments))
 
     async def _create(self, context: ToolContext, arguments: CreateArguments) -> Outcome:
         content = context.roster.hide(arguments.content.strip())
@@ -160,13 +168,7 @@ class UpdateLongTermMemory(TypedTool[UpdateArguments]):
         """Change or delete, once every check has passed."""
         if Flag.SELF_TEACHING not in context.flags:
             return Failed(prompt("refused.teaching_off"))
-        context.progress.long_term_called = True
-        try:
-            return await self._update(context, arguments)
-        except MemoryRefused as refused:
-            return Retry(refusal_text(refused, context))
-        except Unavailable:
-            return Failed(prompt("refused.storage"))
+        return await _guarded(context, self._update(context, arguments))
 
     async def _update(self, context: ToolContext, arguments: UpdateArguments) -> Outcome:
         memory = context.shown.get(arguments.id.strip().upper())
@@ -186,3 +188,7 @@ class UpdateLongTermMemory(TypedTool[UpdateArguments]):
             MemoryChange(kind="updated", memory=memory, text=context.roster.show(content))
         )
         return Ok(prompt("done.updated"))
+
+
+LONG_TERM_TOOLS = frozenset({CreateLongTermMemory.name, UpdateLongTermMemory.name})
+"""The tools that keep something for good."""

@@ -67,7 +67,7 @@ class Progress:
     """What has been done in the turn so far."""
 
     short_term_updated: bool = False
-    long_term_called: bool = False
+    long_term_done: bool = False
     changes: list[MemoryChange] = field(default_factory=list[MemoryChange])
 
 

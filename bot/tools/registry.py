@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import cast
 
 from rapidfuzz import process
 
@@ -44,5 +43,5 @@ class ToolRegistry:
 
     def _unknown(self, name: str) -> str:
         nearest = process.extractOne(name, list(self._tools))
-        known = cast("str", nearest[0]) if nearest else "-"
+        known = nearest[0] if nearest else "-"
         return prompt("refused.unknown_tool", name=name, nearest=known)

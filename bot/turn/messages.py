@@ -38,7 +38,7 @@ class IncomingMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
-    """What stands in the channel after a reply: its messages in order, and when the first was sent."""
+    """What stands in the channel after a reply: its messages in order, when the first was sent."""
 
     message_ids: tuple[MessageId, ...]
     text: str
@@ -60,8 +60,11 @@ class Delivery(Protocol):
         """Show the reply so far; may be coalesced; a failed edit is made up for later."""
         ...
 
-    async def finish(self, text: str) -> Delivered:
-        """Show the whole reply. Raises Undeliverable where nothing of it could be sent."""
+    async def finish(self, text: str, *, footer: str = "") -> Delivered:
+        """Show the whole reply; `footer` stands under it in small type and is no part of it.
+
+        Raises Undeliverable where nothing of it could be sent.
+        """
         ...
 
     async def abandon(self) -> Delivered | None:

@@ -3,9 +3,10 @@
 Real discord.py and openai clients talk to them over real sockets; `tests/fakes_selftest` shows how.
 """
 
-from tests.fakes.discord.calls import Call
+from tests.fakes.discord.calls import Call, UploadedFile
 from tests.fakes.discord.faults import Bucket, Fault
 from tests.fakes.discord.gateway import Intent
+from tests.fakes.discord.interactions import Interaction, ResponseKind
 from tests.fakes.discord.permissions import DEFAULT_BOT, DEFAULT_EVERYONE, EVERYTHING, Permission
 from tests.fakes.discord.records import (
     Channel,
@@ -20,6 +21,7 @@ from tests.fakes.discord.records import (
     User,
     Webhook,
 )
+from tests.fakes.discord.resolving import NotPossible
 from tests.fakes.discord.server import LoopbackDiscord
 from tests.fakes.model.embedding import embed
 from tests.fakes.model.replies import (
@@ -63,6 +65,7 @@ __all__ = [
     "Html",
     "HttpError",
     "Intent",
+    "Interaction",
     "Json",
     "LoopbackDiscord",
     "LoopbackModel",
@@ -71,14 +74,17 @@ __all__ = [
     "MessageFlag",
     "MessageKind",
     "ModelRequest",
+    "NotPossible",
     "Permission",
     "Pings",
     "Reply",
     "Reset",
+    "ResponseKind",
     "Role",
     "Stall",
     "Text",
     "ToolCalls",
+    "UploadedFile",
     "User",
     "Vectors",
     "Webhook",

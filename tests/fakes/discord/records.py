@@ -30,6 +30,9 @@ class ChannelKind(IntEnum):
     FORUM = 15
 
 
+HOLD_NO_MESSAGES = (ChannelKind.CATEGORY, ChannelKind.FORUM)
+
+
 class MessageKind(IntEnum):
     DEFAULT = 0
     PIN_ADDED = 6

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from tests.fakes.discord import message_rules, refusals, wire
 from tests.fakes.discord.gateway import Intent
 from tests.fakes.discord.permissions import Permission
-from tests.fakes.discord.records import ChannelKind, MessageFlag
+from tests.fakes.discord.records import HOLD_NO_MESSAGES, MessageFlag
 from tests.fakes.discord.routing import NO_CONTENT, Answer, RestRequest, route
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ REQUEST_LIMIT = 25 * 1024 * 1024
 HISTORY_LIMIT = 100
 BULK_LIMITS = (2, 100)
 NONCE_MEMORY_SECONDS = 300.0
-CANNOT_HOLD_MESSAGES = (ChannelKind.CATEGORY, ChannelKind.FORUM)
 
 
 def shown(request: RestRequest, message: Message) -> JsonObject:
@@ -58,7 +57,7 @@ async def create(request: RestRequest) -> Answer:
 
 
 def check_may_send(request: RestRequest, channel: Channel) -> None:
-    if channel.kind in CANNOT_HOLD_MESSAGES:
+    if channel.kind in HOLD_NO_MESSAGES:
         raise refusals.Refusal(400, 50008, "Cannot send messages in a non-text channel")
     if channel.recipient and not channel.recipient.accepts_direct_messages:
         raise refusals.direct_messages_closed()
@@ -145,7 +144,7 @@ async def edit(request: RestRequest) -> Answer:
             raise refusals.not_the_author()
         request.need(message.channel, Permission.MANAGE_MESSAGES)
     check_edit(request, message)
-    request.world.revise(message, request.body)
+    request.world.revise(message, request.body, files=request.call.files)
     return 200, shown(request, message)
 
 
@@ -159,11 +158,6 @@ def check_edit(request: RestRequest, message: Message) -> None:
     if not any(left) and not message.attachments and not request.call.files:
         raise refusals.empty_message()
     check_files(request)
-    kept = body.get("attachments")
-    if kept is not None:
-        kept_ids = {int(one["id"]) for one in kept}
-        message.attachments = [one for one in message.attachments if one.id in kept_ids]
-    message.attachments += [request.world.attachment(file) for file in request.call.files]
 
 
 async def delete(request: RestRequest) -> Answer:

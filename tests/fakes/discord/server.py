@@ -26,23 +26,31 @@ from aiohttp import web
 from tests.fakes.discord import (
     refusals,
     rest_channels,
+    rest_commands,
+    rest_interactions,
     rest_messages,
+    rest_webhooks,
 )
-from tests.fakes.discord.watching import WatchedWorld
 from tests.fakes.discord.calls import API_PREFIX, Call, read_call
 from tests.fakes.discord.events import Event
 from tests.fakes.discord.faults import Bucket, Fault, edit_bucket
 from tests.fakes.discord.gateway import Gateway, Intent
 from tests.fakes.discord.pointing import discord_py_pointed_at
 from tests.fakes.discord.routing import RestRequest
+from tests.fakes.discord.watching import WatchedWorld
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from tests.fakes.discord.records import Channel, Guild, JsonObject, Message
+    from tests.fakes.discord.records import Channel, Guild, JsonObject
 
-ROUTES = (*rest_messages.ROUTES, *rest_channels.ROUTES)
+ROUTES = (
+    *rest_messages.ROUTES,
+    *rest_channels.ROUTES,
+    *rest_webhooks.ROUTES,
+    *rest_interactions.ROUTES,
+    *rest_commands.ROUTES,
+)
 # discord.py takes a 429 without this header for a ban by Cloudflare.
 VIA = {"Via": "1.1 loopback"}
 BODY_LIMIT = 64 * 1024 * 1024

@@ -104,4 +104,3 @@ class WatchedWorld(InteractingWorld):
 
     def _last_calls(self) -> str:
         return "the last calls: " + (", ".join(str(call) for call in self.calls[-8:]) or "none")
-

@@ -5,6 +5,7 @@ Everything may be changed while a bot is connected: the change is published to t
 
 from __future__ import annotations
 
+import secrets
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from tests.fakes.discord import wire
 from tests.fakes.discord.events import Event
 from tests.fakes.discord.people import PeopleWorld
 from tests.fakes.discord.permissions import DIRECT_MESSAGE, Permission, channel_permissions
-from tests.fakes.discord.records import Channel, ChannelKind, Overwrite, ThreadState, User
+from tests.fakes.discord.records import Channel, ChannelKind, Overwrite, ThreadState, User, Webhook
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +27,7 @@ class World(PeopleWorld):
     def __init__(self) -> None:
         super().__init__()
         self.channels: dict[int, Channel] = {}
+        self.webhooks: dict[int, Webhook] = {}
         self.home = self.guild("home", owner=self.owner)
         self.general = self.channel("general")
         self.alice = self.member("alice", display_name="Alice")
@@ -98,6 +100,8 @@ class World(PeopleWorld):
         del self.channels[channel.id]
         for message in channel.messages.values():
             message.deleted = True
+        for webhook in [one for one in self.webhooks.values() if one.channel is channel]:
+            del self.webhooks[webhook.id]
         self.channel_event("THREAD_DELETE" if channel.thread else "CHANNEL_DELETE", channel)
 
     def channel_event(self, name: str, channel: Channel) -> None:
@@ -118,6 +122,34 @@ class World(PeopleWorld):
         channel = Channel(id=self.snowflakes.next(), kind=ChannelKind.DIRECT, recipient=user)
         self.channels[channel.id] = channel
         return channel
+
+    # --- webhooks
+
+    def webhook(self, channel: Channel, name: str, *, creator: User | None = None) -> Webhook:
+        """A webhook of a channel; one that the bot did not make belongs to a stranger."""
+        creator = creator or self.owner
+        webhook = Webhook(
+            id=self.snowflakes.next(),
+            token=secrets.token_urlsafe(32),
+            name=name,
+            channel=channel,
+            creator=creator,
+            application_id=self.bot.id if creator is self.bot else None,
+        )
+        self.webhooks[webhook.id] = webhook
+        self._webhooks_changed(channel)
+        return webhook
+
+    def delete_webhook(self, webhook: Webhook) -> None:
+        del self.webhooks[webhook.id]
+        self._webhooks_changed(webhook.channel)
+
+    def _webhooks_changed(self, channel: Channel) -> None:
+        if channel.guild:
+            data = {"guild_id": str(channel.guild.id), "channel_id": str(channel.id)}
+            self.publish(
+                Event(name="WEBHOOKS_UPDATE", data=data, guild=channel.guild, channel=channel)
+            )
 
     # --- threads
 

@@ -1,0 +1,142 @@
+"""The begin stage: take the messages in and record the turn, in one transaction."""
+
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.audience import Origin
+from bot.clock import to_ms
+from bot.errors import StorageUnavailable
+from bot.identifiers import EntryId, LineageId, TurnId
+from bot.llm.tokens import estimate_tokens
+from bot.memory import working
+from bot.memory.people import keep_names
+from bot.memory.working import Entry, EntryKind, Utterance
+from bot.persona.personas import Persona
+from bot.storage.statements import Transaction
+from bot.turn.messages import IncomingMessage, TurnRequest
+from bot.turn.services import TurnServices
+from bot.turn.turn_rows import active_lineages, known_replies, take_turn
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """A turn that is ours to take.
+
+    Where the database could not be written, `turn` is None and `uncaptured` holds what the model
+    must see all the same.
+    """
+
+    turn: TurnId | None
+    origin: Origin
+    persona: Persona
+    uncaptured: tuple[Entry, ...] = ()
+
+
+async def begin(services: TurnServices, request: TurnRequest) -> Begun | None:
+    """Capture what was said since the last turn and record this one; None: it was taken before.
+
+    Where the database cannot be written the turn goes on: what is in the ring is captured by the
+    next turn that can.
+    """
+    place = request.message.place
+    origin = await services.origins.of(place)
+    persona = await services.personas.main(place.guild_key)
+    await _fill_ring(services, request)
+    said = _since_last_time(services, request)
+
+    async def job(tx: Transaction) -> TurnId | None:
+        now = services.clock.now()
+        trigger = request.message
+        turn = await take_turn(tx, origin.id, trigger.id, persona.lineage, trigger.author.id, now)
+        if turn is None:
+            return None
+        names = {p.id: p.name for m in said if not m.is_own for p in (m.author, *m.people)}
+        await keep_names(tx, origin.guild_id, names.items(), to_ms(now))
+        active = timedelta(hours=services.config.context.active_channel_hours)
+        for lineage in {persona.lineage, *await active_lineages(tx, origin.id, now, active)}:
+            await _capture(tx, services, origin, lineage, persona, said)
+        return turn
+
+    await services.late_writes.retry()
+    try:
+        turn = await services.database.write(job)
+    except StorageUnavailable as unavailable:
+        log.warning("capture_waits", extra={"reason": unavailable.reason})
+        return Begun(
+            turn=None,
+            origin=origin,
+            persona=persona,
+            uncaptured=tuple(_as_entry(m, persona) for m in said),
+        )
+    return None if turn is None else Begun(turn=turn, origin=origin, persona=persona)
+
+
+async def _fill_ring(services: TurnServices, request: TurnRequest) -> None:
+    """Open the channel's ring; where it cannot vouch for the gap, read the newest messages once."""
+    place = request.message.place
+    services.rings.open(place.channel_id)
+    if not services.rings.vouches(place.channel_id):
+        newest = await request.history.newest(place, services.config.context.fetched_messages)
+        services.rings.load(place.channel_id, newest)
+    for message in request.messages:
+        services.rings.hear(message)
+
+
+def _since_last_time(services: TurnServices, request: TurnRequest) -> tuple[IncomingMessage, ...]:
+    """What the ring holds, and the turn's own messages whatever the ring has room for."""
+    messages = {m.id: m for m in services.rings.messages(request.message.place.channel_id)}
+    messages.update({m.id: m for m in request.messages})
+    return tuple(messages[key] for key in sorted(messages))
+
+
+async def _capture(
+    tx: Transaction,
+    services: TurnServices,
+    origin: Origin,
+    lineage: LineageId,
+    persona: Persona,
+    said: tuple[IncomingMessage, ...],
+) -> None:
+    cursor = await working.cursor_of(tx, origin.id, lineage)
+    new = [message for message in said if message.id > cursor]
+    replies = await known_replies(tx, [message.id for message in new if message.is_own])
+    await working.add_entries(
+        tx,
+        origin.id,
+        lineage,
+        [_utterance(message, persona) for message in new if message.id not in replies],
+        scene_silence=timedelta(minutes=services.config.handoff.scene_silence_min),
+        limit=services.config.memory.buffer_max_entries,
+    )
+    if new:
+        await working.advance_cursor(tx, origin.id, lineage, new[-1].id)
+
+
+def _utterance(message: IncomingMessage, persona: Persona) -> Utterance:
+    return Utterance(
+        content=message.text,
+        said_at=message.sent_at,
+        author=None if message.is_own else message.author.id,
+        persona=persona.id if message.is_own else None,
+        message_id=message.id,
+    )
+
+
+def _as_entry(message: IncomingMessage, persona: Persona) -> Entry:
+    """A message as the prompt needs it, without a row."""
+    return Entry(
+        id=EntryId(0),
+        kind=EntryKind.DIALOGUE,
+        author=None if message.is_own else message.author.id,
+        persona=persona.id if message.is_own else None,
+        content=message.text,
+        message_id=message.id,
+        said_at=message.sent_at,
+        scene=0,
+        pinned=False,
+        version=1,
+        tokens=estimate_tokens(message.text, 1.0),
+    )

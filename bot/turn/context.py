@@ -1,0 +1,143 @@
+"""The context stage: everything that the prompt of one turn is made of, read once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from bot.audience import Audience, Origin
+from bot.features import Flag
+from bot.i18n import t
+from bot.identifiers import UserId
+from bot.memory.intent import has_explicit_long_term_memory_intent
+from bot.memory.long_term import Listening, Memory
+from bot.memory.references import referenced_people
+from bot.memory.roster import Roster
+from bot.memory.short_term import ShortTermEntry
+from bot.memory.working import Entry
+from bot.persona.personas import Persona
+from bot.turn.begin import Begun
+from bot.turn.history import PROMPT_LOCALE, View
+from bot.turn.messages import Person, TurnRequest
+from bot.turn.services import TurnServices
+
+MOST_PARTICIPANTS = 25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnContext:
+    """What is known at the start of a turn; nothing in it changes while the turn runs."""
+
+    request: TurnRequest
+    origin: Origin
+    persona: Persona
+    audience: Audience
+    roster: Roster
+    entries: tuple[Entry, ...]
+    server_memories: tuple[Memory, ...]
+    personal_memories: Mapping[UserId, tuple[Memory, ...]]
+    room_note: ShortTermEntry | None
+    other_rooms: tuple[ShortTermEntry, ...]
+    flags: frozenset[Flag]
+    explicit_long_term_memory_intent: bool
+    now: datetime
+    zone: ZoneInfo
+
+    @property
+    def speaker(self) -> Person:
+        """The person who started the turn."""
+        return self.request.message.author
+
+    @property
+    def listening(self) -> Listening:
+        """From where this turn reads memories."""
+        return Listening(
+            server=self.origin.guild_id, lineage=self.persona.lineage, audience=self.audience
+        )
+
+    @property
+    def view(self) -> View:
+        """From where this turn reads entries."""
+        return View(persona=self.persona.id, roster=self.roster, now=self.now, zone=self.zone)
+
+
+async def read_context(services: TurnServices, request: TurnRequest, begun: Begun) -> TurnContext:
+    """Read what the prompt needs: the gate, who takes part, memories, notes, working memory."""
+    guild = begun.origin.guild_id
+    audience = await services.origins.audience_in(begun.origin)
+    listening = Listening(server=guild, lineage=begun.persona.lineage, audience=audience)
+    entries = await services.working.entries(audience, begun.persona.lineage)
+    entries = (*entries, *begun.uncaptured)
+    takes_part = _participants(request, entries)
+    server_memories = await services.long_term.server_memories(listening)
+    personal = {
+        user: await services.long_term.personal_memories(user, listening) for user in takes_part
+    }
+    room_note = await services.short_term.of_room(audience, begun.persona.lineage)
+    other_rooms = services.short_term.of_other_rooms(
+        audience, begun.persona.lineage, services.config.context.other_channels
+    )
+    states = await services.features.states(guild)
+    return TurnContext(
+        request=request,
+        origin=begun.origin,
+        persona=begun.persona,
+        audience=audience,
+        roster=await _roster(
+            services, request, begun, takes_part, _texts(entries, server_memories, personal)
+        ),
+        entries=entries,
+        server_memories=server_memories,
+        personal_memories=personal,
+        room_note=room_note,
+        other_rooms=other_rooms,
+        flags=frozenset(flag for flag, state in states.items() if state.enabled),
+        explicit_long_term_memory_intent=any(
+            has_explicit_long_term_memory_intent(message.text) for message in request.messages
+        ),
+        now=services.clock.now(),
+        zone=ZoneInfo(services.config.locale.zone),
+    )
+
+
+def _participants(request: TurnRequest, entries: tuple[Entry, ...]) -> tuple[UserId, ...]:
+    """Who takes part, in the order in which they were first heard: the newest few of them."""
+    users = [entry.author for entry in entries if entry.author is not None]
+    for message in request.messages:
+        users += [message.author.id, *(person.id for person in message.people)]
+    newest_first = list(dict.fromkeys(reversed(users)))[:MOST_PARTICIPANTS]
+    return tuple(user for user in dict.fromkeys(users) if user in newest_first)
+
+
+def _texts(
+    entries: tuple[Entry, ...],
+    server: tuple[Memory, ...],
+    personal: Mapping[UserId, tuple[Memory, ...]],
+) -> list[str]:
+    memories = [*server, *(memory for known in personal.values() for memory in known)]
+    return [entry.content for entry in entries] + [memory.content for memory in memories]
+
+
+async def _roster(
+    services: TurnServices,
+    request: TurnRequest,
+    begun: Begun,
+    takes_part: tuple[UserId, ...],
+    texts: list[str],
+) -> Roster:
+    referred = {user for text in texts for user in referenced_people(text)}
+    guild = request.message.place.guild_key
+    names = dict(await services.people.names(guild, {*takes_part, *referred}))
+    for message in request.messages:
+        for person in (message.author, *message.people):
+            names[person.id] = person.name
+    someone = t("people.someone", PROMPT_LOCALE)
+    own = services.own_identity()
+    if own is not None:
+        names[own] = begun.persona.name
+    return Roster.of(
+        [(user, names.get(user, someone)) for user in takes_part if user != own],
+        own_names=(begun.persona.name,),
+        also_known={user: name for user, name in names.items() if user not in takes_part},
+        someone=someone,
+    )

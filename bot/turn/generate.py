@@ -1,0 +1,176 @@
+"""The generate stage: prompt, tool loop, and the promise that "saved" means saved."""
+
+from dataclasses import dataclass
+
+from bot.errors import ContextTooLong, ModelUnavailable
+from bot.features import Flag
+from bot.i18n import t
+from bot.llm.chat import Finished, Usage
+from bot.llm.tokens import estimate_tool_tokens
+from bot.memory.content import content_words
+from bot.memory.long_term import Actor
+from bot.tools.long_term import LONG_TERM_TOOLS
+from bot.tools.port import MemoryChange, ToolContext
+from bot.turn.answer import Answer
+from bot.turn.blocks import Blocks, memory_blocks
+from bot.turn.budget import Budget, plan_budget
+from bot.turn.context import TurnContext
+from bot.turn.messages import Delivery
+from bot.turn.prompt import Prompt, PromptStyle, assemble, needs_nudge
+from bot.turn.report import ToolReport
+from bot.turn.services import TurnServices
+from bot.turn.tool_loop import LoopState, ToolLoop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generated:
+    """The reply, its footer, and what it took."""
+
+    text: str
+    footer: str
+    calls: tuple[ToolReport, ...]
+    finished: tuple[Finished, ...]
+
+    @property
+    def usage(self) -> Usage:
+        """All tokens of the turn together."""
+        return sum((f.usage for f in self.finished if f.usage is not None), start=Usage())
+
+
+async def generate(services: TurnServices, context: TurnContext, delivery: Delivery) -> Generated:
+    """Have the model answer with its tools. Raises what the route raises.
+
+    A prompt that the provider finds too long is halved once, with the estimate corrected.
+    """
+    try:
+        return await _attempt(services, context, delivery, halved=False)
+    except ContextTooLong:
+        return await _attempt(services, context, delivery, halved=True)
+
+
+async def _attempt(
+    services: TurnServices, context: TurnContext, delivery: Delivery, *, halved: bool
+) -> Generated:
+    budget = plan_budget(services.chat.window, services.config.context, halved=halved)
+    blocks = memory_blocks(context, budget, services.chat.ratio)
+    tool_context = _tool_context(services, context, blocks)
+    asked = _prompt(services, context, budget, blocks, tool_context)
+    state = LoopState(messages=list(asked.messages), answer=Answer(context.persona.name))
+    loop = ToolLoop(
+        services.chat,
+        services.tools,
+        tool_context,
+        services.config.turn,
+        services.config.llm,
+        _shows(context, delivery),
+    )
+    await loop.run(state, max_tokens=budget.reply)
+    footer = _changed(tool_context.progress.changes, context)
+    if context.explicit_long_term_memory_intent and not tool_context.progress.long_term_done:
+        footer = await _save_after_all(services, context, tool_context, loop, state, budget)
+    if not state.answer.text.strip():
+        raise ModelUnavailable("the model gave no answer")
+    return Generated(
+        text=state.answer.text.strip(),
+        footer=footer,
+        calls=tuple(state.calls),
+        finished=tuple(state.finished),
+    )
+
+
+def _tool_context(services: TurnServices, context: TurnContext, blocks: Blocks) -> ToolContext:
+    speaker = context.speaker
+    provider = services.chat.provider
+    return ToolContext(
+        origin=context.origin,
+        lineage=context.persona.lineage,
+        listening=context.listening,
+        actor=Actor(
+            user=speaker.id,
+            is_manager=speaker.is_manager,
+            may_teach_server=Flag.MEMBER_TEACHING in context.flags,
+        ),
+        roster=context.roster,
+        message_id=context.request.message.id,
+        said_at=context.request.message.sent_at,
+        flags=context.flags,
+        explicit_long_term_memory_intent=context.explicit_long_term_memory_intent,
+        route_offers_short_term_memory=provider.short_term_memory_tool,
+        shown=blocks.shown,
+        must_share_words=_spoken_words(context) if provider.tools == "structured" else None,
+    )
+
+
+def _spoken_words(context: TurnContext) -> frozenset[str]:
+    """The words of the messages that this turn answers."""
+    names = content_words(" ".join(p.name for p in context.roster.participants))
+    said = content_words(" ".join(message.text for message in context.request.messages))
+    return said - names
+
+
+def _prompt(
+    services: TurnServices,
+    context: TurnContext,
+    budget: Budget,
+    blocks: Blocks,
+    tool_context: ToolContext,
+) -> Prompt:
+    route = services.chat
+    tools = services.tools.offered(tool_context) if route.tools_mode != "none" else ()
+    offers_notes = any(tool.name == "update_short_term_memory" for tool in tools)
+    native = route.tools_mode == "native"
+    return assemble(
+        context,
+        blocks,
+        budget,
+        PromptStyle(
+            tools_as_text=route.tools_mode == "structured",
+            offers_tools=bool(tools),
+            offers_short_term_memory=offers_notes,
+            nudges=offers_notes
+            and needs_nudge(context, after_turns=services.config.memory.nudge_after_turns),
+        ),
+        services.config.context,
+        ratio=route.ratio,
+        tool_tokens=sum(estimate_tool_tokens(tool, route.ratio) for tool in tools) * native,
+    )
+
+
+def _shows(context: TurnContext, delivery: Delivery):  # noqa: ANN202 - a Show
+    async def show(text: str) -> None:
+        if Flag.STREAMING in context.flags:
+            await delivery.show(text)
+
+    return show
+
+
+async def _save_after_all(
+    services: TurnServices,
+    context: TurnContext,
+    tool_context: ToolContext,
+    loop: ToolLoop,
+    state: LoopState,
+    budget: Budget,
+) -> str:
+    """They asked for a lasting memory and none was kept: ask once more, else say so plainly."""
+    locale = context.request.message.locale
+    if Flag.SELF_TEACHING not in context.flags:
+        return t("turn.teaching_off", locale)
+    tried = any(call.name in LONG_TERM_TOOLS for call in state.calls)
+    if not tried and services.chat.tools_mode != "none":
+        tools = services.tools.offered(tool_context)
+        wanted = tuple(tool for tool in tools if tool.name in LONG_TERM_TOOLS)
+        await loop.decide(state, wanted, budget.reply)
+    if tool_context.progress.long_term_done:
+        return _changed(tool_context.progress.changes, context)
+    return t("turn.not_saved", locale)
+
+
+def _changed(changes: list[MemoryChange], context: TurnContext) -> str:
+    """The small last line that says what was kept, changed or forgotten."""
+    if Flag.NOTICES not in context.flags:
+        return ""
+    locale = context.request.message.locale
+    return "\n".join(
+        t(f"turn.{change.kind}", locale, text=" ".join(change.text.split())) for change in changes
+    )

@@ -1,0 +1,116 @@
+"""Working memory as the messages of a prompt."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from bot.clock import is_fresh, naturalize_time
+from bot.identifiers import PersonaId
+from bot.llm.chat import ChatMessage
+from bot.llm.tokens import estimate_message_tokens
+from bot.memory.roster import Roster
+from bot.memory.working import Entry
+from bot.prompts import prompt
+from bot.turn.quoting import shortened, spoken
+
+PROMPT_LOCALE = "en-US"
+_FEWEST_CHARACTERS = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """From where entries are read: as which persona, when, and under which names."""
+
+    persona: PersonaId
+    roster: Roster
+    now: datetime
+    zone: ZoneInfo
+
+
+def render_entries(entries: Iterable[Entry], view: View) -> tuple[ChatMessage, ...]:
+    """The entries as messages: consecutive lines of one side are one message.
+
+    Where the scene or the day changes, a heading says how long ago what follows was. The persona's
+    own lines bear no name: a model copies the form of its own lines.
+    """
+    messages: list[ChatMessage] = []
+    before: Entry | None = None
+    for entry in entries:
+        heading = _heading(before, entry, view)
+        if heading is not None:
+            _append(messages, ChatMessage(role="user", content=heading))
+        own = entry.persona == view.persona
+        text = spoken(view.roster.show(entry.content))
+        line = text if own else f"{_speaker(entry, view)}: {text}"
+        _append(messages, ChatMessage(role="assistant" if own else "user", content=line))
+        before = entry
+    return tuple(messages)
+
+
+def section_tokens(entries: Iterable[Entry], view: View, ratio: float) -> int:
+    """The size of the entries as they are rendered."""
+    return sum(estimate_message_tokens(message, ratio) for message in render_entries(entries, view))
+
+
+def fit_entries(
+    entries: Sequence[Entry], view: View, *, budget: int, ratio: float, keep: int
+) -> tuple[Entry, ...]:
+    """The newest entries that fit `budget` tokens when rendered; the last `keep` always stay.
+
+    Where those alone are too long, long texts among them lose their middle.
+    """
+    kept = list(entries[-keep:])
+    if section_tokens(kept, view, ratio) > budget:
+        return _shorten(kept, view, budget=budget, ratio=ratio)
+    low, high = len(kept), len(entries)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if section_tokens(entries[-middle:], view, ratio) <= budget:
+            low = middle
+        else:
+            high = middle - 1
+    return tuple(entries[-low:]) if low else ()
+
+
+def _shorten(entries: list[Entry], view: View, *, budget: int, ratio: float) -> tuple[Entry, ...]:
+    mark = prompt("blocks.shortened").strip()
+    low, high = _FEWEST_CHARACTERS, max(len(entry.content) for entry in entries)
+
+    def cut(most: int) -> list[Entry]:
+        return [replace(e, content=shortened(e.content, most, f" {mark} ")) for e in entries]
+
+    while low < high:
+        middle = (low + high + 1) // 2
+        if section_tokens(cut(middle), view, ratio) <= budget:
+            low = middle
+        else:
+            high = middle - 1
+    return tuple(cut(low))
+
+
+def _speaker(entry: Entry, view: View) -> str:
+    return view.roster.name(entry.author) if entry.author is not None else view.roster.someone
+
+
+def _heading(before: Entry | None, entry: Entry, view: View) -> str | None:
+    if before is None:
+        changes = not is_fresh(view.now, entry.said_at)
+    else:
+        changes = entry.scene != before.scene or _day(entry, view) != _day(before, view)
+    if not changes:
+        return None
+    age = naturalize_time(view.now, entry.said_at, view.zone, PROMPT_LOCALE)
+    return prompt("blocks.heading", age=age)
+
+
+def _day(entry: Entry, view: View) -> int:
+    return entry.said_at.astimezone(view.zone).toordinal()
+
+
+def _append(messages: list[ChatMessage], message: ChatMessage) -> None:
+    if messages and messages[-1].role == message.role:
+        joined = f"{messages[-1].content}\n{message.content}"
+        messages[-1] = replace(messages[-1], content=joined)
+    else:
+        messages.append(message)

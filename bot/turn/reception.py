@@ -1,0 +1,62 @@
+"""Where every transport brings its messages: heard, judged, queued; and where messages change."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from bot.identifiers import MessageId
+from bot.memory.short_term import ShortTermMemory
+from bot.memory.working import WorkingMemory
+from bot.turn.messages import Delivery, History, IncomingMessage, TurnRequest
+from bot.turn.queue import TurnQueue
+from bot.turn.ring import Rings
+from bot.turn.triggers import Triggers
+
+Reception = Literal["heard", "joined", "taken", "busy"]
+
+
+class Receiver:
+    """Takes messages in and keeps every copy of them true."""
+
+    def __init__(
+        self,
+        *,
+        rings: Rings,
+        triggers: Triggers,
+        queue: TurnQueue,
+        working: WorkingMemory,
+        short_term: ShortTermMemory,
+    ) -> None:
+        self.rings = rings
+        self.queue = queue
+        self._triggers = triggers
+        self._working = working
+        self._short_term = short_term
+
+    def receive(
+        self, message: IncomingMessage, delivery: Callable[[], Delivery], history: History
+    ) -> Reception:
+        """Hear a message; where it is for us, take its turn on. `delivery` is made only then."""
+        if message.is_own:
+            return "heard"
+        self.rings.hear(message)
+        starts = self._triggers.starts_turn(message)
+        if not message.is_system and self.queue.join(message):
+            return "joined"
+        if not starts:
+            return "heard"
+        return self.queue.submit(TurnRequest(message=message, delivery=delivery(), history=history))
+
+    async def forget_messages(self, messages: Sequence[MessageId]) -> None:
+        """Messages were deleted: they leave the ring, waiting turns and both memories at once."""
+        self.rings.forget_messages(messages)
+        self._short_term.forget_messages(messages)
+        for message in messages:
+            self.queue.cancel_message(message)
+        await self._working.forget_messages(messages)
+
+    async def edit_message(self, message: MessageId, text: str) -> None:
+        """A message was edited: every copy says what it says now."""
+        self.rings.edit_message(message, text)
+        self._short_term.edit_message(message, text)
+        self.queue.edit_message(message, text)
+        await self._working.edit_message(message, text)

@@ -1,0 +1,223 @@
+"""The tool loop: the model speaks, its calls are run, until it has answered."""
+
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from bot.config import LlmConfig, TurnConfig
+from bot.errors import ModelUnavailable
+from bot.llm.chat import (
+    ChatMessage,
+    ChatRequest,
+    Finished,
+    Restarted,
+    TextDelta,
+    ToolCall,
+    ToolSpec,
+)
+from bot.llm.reply_stream import ReplyStream
+from bot.llm.routing import Route
+from bot.prompts import prompt
+from bot.tools.port import Ok, Outcome, OutcomeName, ToolContext, outcome_name
+from bot.tools.registry import ToolRegistry
+from bot.turn.answer import Answer
+from bot.turn.decision import Decision, decision_schema, read_decision
+from bot.turn.report import ToolReport
+
+log = logging.getLogger(__name__)
+
+CUT_MARK = " […]"
+Show = Callable[[str], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class LoopState:
+    """What the loop has come to so far; it outlives a failing pass, for the report."""
+
+    messages: list[ChatMessage]
+    answer: Answer
+    calls: list[ToolReport] = field(default_factory=list[ToolReport])
+    finished: list[Finished] = field(default_factory=list[Finished])
+    failures_in_a_row: int = 0
+    empty_answers: int = 0
+    continuations: int = 0
+    passes: int = 0
+
+
+class ToolLoop:
+    """Runs the passes of one turn."""
+
+    def __init__(
+        self,
+        route: Route,
+        tools: ToolRegistry,
+        context: ToolContext,
+        config: TurnConfig,
+        llm: LlmConfig,
+        show: Show,
+    ) -> None:
+        self._route = route
+        self._tools = tools
+        self._context = context
+        self._config = config
+        self._llm = llm
+        self._show = show
+
+    async def run(self, state: LoopState, *, max_tokens: int) -> None:
+        """Go on until there is an answer; it stands in `state`. Raises what the route raises."""
+        while state.passes < self._config.max_passes:
+            state.passes += 1
+            offered = () if self._must_answer(state) else self._offered()
+            finished, decision = await self._pass(state, offered, max_tokens)
+            calls = (decision.call,) if decision and decision.call else finished.tool_calls
+            if calls:
+                state.answer.end_pass()
+                await self._run_calls(state, calls)
+            elif not self._goes_on(state, finished):
+                return
+
+    async def decide(self, state: LoopState, tools: tuple[ToolSpec, ...], max_tokens: int) -> None:
+        """Ask once for a decision among `tools` alone, and run it."""
+        asked = ChatMessage(role="user", content=prompt("generation.must_save"))
+        request = ChatRequest(
+            messages=(*state.messages, asked),
+            schema=decision_schema(tools, may_reply=False),
+            max_tokens=max_tokens,
+        )
+        text, _ = await self._stream(state, request, shown=False)
+        try:
+            decision = read_decision(text, tools, state.passes)
+        except ValueError as error:
+            log.info("decision_malformed", extra={"reason": str(error)})
+            return
+        if decision.call is not None:
+            await self._run_call(state, decision.call)
+
+    def _offered(self) -> tuple[ToolSpec, ...]:
+        return () if self._route.tools_mode == "none" else self._tools.offered(self._context)
+
+    def _must_answer(self, state: LoopState) -> bool:
+        """Whether no more calls are allowed: too many, too many failures, or the last pass."""
+        return (
+            len(state.calls) >= self._config.max_tool_calls
+            or state.failures_in_a_row >= self._config.max_failures_in_a_row
+            or state.passes >= self._config.max_passes
+        )
+
+    async def _pass(
+        self, state: LoopState, offered: tuple[ToolSpec, ...], max_tokens: int
+    ) -> tuple[Finished, Decision | None]:
+        if self._route.tools_mode == "structured":
+            return await self._structured_pass(state, offered, max_tokens)
+        request = ChatRequest(messages=tuple(state.messages), tools=offered, max_tokens=max_tokens)
+        _, finished = await self._stream(state, request)
+        return finished, None
+
+    async def _stream(
+        self, state: LoopState, request: ChatRequest, *, shown: bool = True
+    ) -> tuple[str, Finished]:
+        """One request: its raw text, of which the reply is shown while it grows."""
+        raw: list[str] = []
+        reader = ReplyStream()
+        async with aclosing(self._route.stream(request)) as events:
+            async for event in events:
+                match event:
+                    case TextDelta(text=text):
+                        raw.append(text)
+                        state.answer.add(text if request.schema is None else reader.feed(text))
+                        if shown and state.answer.pass_text:
+                            await self._show(state.answer.text)
+                    case Restarted():
+                        raw.clear()
+                        reader = ReplyStream()
+                        state.answer.restart_pass()
+                    case Finished():
+                        state.finished.append(event)
+                        return "".join(raw), event
+        raise ModelUnavailable("the answer ended without an end")
+
+    async def _structured_pass(
+        self, state: LoopState, offered: tuple[ToolSpec, ...], max_tokens: int
+    ) -> tuple[Finished, Decision | None]:
+        request = ChatRequest(
+            messages=tuple(state.messages), schema=decision_schema(offered), max_tokens=max_tokens
+        )
+        text, finished = await self._stream(state, request)
+        try:
+            decision = read_decision(text, offered, state.passes)
+        except ValueError as error:
+            if state.answer.text.strip() and finished.reason == "length":
+                return finished, None
+            log.info("decision_malformed", extra={"reason": str(error)})
+            state.answer.restart_pass()
+            problem = prompt("generation.malformed", problem=str(error))
+            state.messages.append(ChatMessage(role="user", content=problem))
+            return finished, None
+        if decision.call is None:
+            state.answer.restart_pass()
+            state.answer.add(decision.text)
+        return finished, decision
+
+    async def _run_calls(self, state: LoopState, calls: tuple[ToolCall, ...]) -> None:
+        native = self._route.tools_mode == "native"
+        if native:
+            state.messages.append(
+                ChatMessage(role="assistant", content=state.answer.text.strip(), tool_calls=calls)
+            )
+        for call in calls:
+            if len(state.calls) >= self._config.max_tool_calls:
+                message = prompt("refused.too_many_calls")
+            else:
+                message = (await self._run_call(state, call)).message
+            state.messages += _results(call, message, native=native)
+
+    async def _run_call(self, state: LoopState, call: ToolCall) -> Outcome:
+        outcome = await self._tools.call(self._context, call)
+        name: OutcomeName = outcome_name(outcome)
+        state.calls.append(ToolReport(name=call.name, outcome=name))
+        state.failures_in_a_row = 0 if isinstance(outcome, Ok) else state.failures_in_a_row + 1
+        log.info("tool_called", extra={"tool": call.name, "outcome": name})
+        return outcome
+
+    def _goes_on(self, state: LoopState, finished: Finished) -> bool:
+        """Whether a pass without calls was no answer yet: it was empty, or cut off."""
+        if not state.answer.pass_text.strip():
+            state.empty_answers += 1
+            if state.answer.text.strip() or state.empty_answers > self._llm.empty_answer_retries:
+                return False
+            again = ChatMessage(role="user", content=prompt("generation.again"))
+            state.messages.append(again)
+            return True
+        if finished.reason != "length":
+            return False
+        if state.continuations >= self._llm.length_continuations:
+            state.answer.add(CUT_MARK)
+            return False
+        state.continuations += 1
+        state.messages += [
+            ChatMessage(role="assistant", content=state.answer.pass_text),
+            ChatMessage(role="user", content=prompt("generation.continue")),
+        ]
+        state.answer.end_pass(joined=True)
+        return True
+
+
+def _results(call: ToolCall, message: str, *, native: bool) -> list[ChatMessage]:
+    if native:
+        return [ChatMessage(role="tool", content=message, tool_call_id=call.id)]
+    made = json.dumps({"action": call.name, **_arguments(call)}, ensure_ascii=False)
+    result = prompt("generation.tool_result", name=call.name, message=message)
+    return [
+        ChatMessage(role="assistant", content=made),
+        ChatMessage(role="user", content=result),
+    ]
+
+
+def _arguments(call: ToolCall) -> dict[str, object]:
+    try:
+        arguments: object = json.loads(call.arguments)
+    except json.JSONDecodeError:
+        return {}
+    return dict(arguments) if isinstance(arguments, dict) else {}  # pyright: ignore[reportUnknownArgumentType] - JSON keys are text

@@ -1,0 +1,116 @@
+"""The rows of `turns`: what was taken on, what became of it, which messages answered."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Literal
+
+from bot.clock import Clock, to_ms
+from bot.identifiers import LineageId, MessageId, OriginId, TurnId, UserId
+from bot.llm.chat import Usage
+from bot.storage.database import Database
+from bot.storage.statements import Snapshot, Transaction
+
+Ending = Literal["done", "failed"]
+
+
+async def take_turn(
+    tx: Transaction,
+    origin: OriginId,
+    message: MessageId,
+    lineage: LineageId,
+    user: UserId,
+    now: datetime,
+) -> TurnId | None:
+    """Record that a message is being answered; None where it was taken before, by whomever."""
+    taken = await tx.execute(
+        "INSERT INTO turns (origin_id, message_id, lineage_id, user_id, state, started_at)"
+        " VALUES (?, ?, ?, ?, 'taken', ?) ON CONFLICT DO NOTHING",
+        (origin, message, lineage, user, to_ms(now)),
+    )
+    if not taken:
+        return None
+    return TurnId(
+        await tx.fetch_int(
+            "SELECT id FROM turns WHERE origin_id = ? AND message_id = ? AND lineage_id = ?",
+            (origin, message, lineage),
+        )
+    )
+
+
+async def end_turn(
+    tx: Transaction,
+    turn: TurnId,
+    ending: Ending,
+    replies: Sequence[MessageId],
+    now: datetime,
+    *,
+    usage: Usage | None = None,
+    model: str | None = None,
+    failure: str | None = None,
+) -> None:
+    """Record how a turn ended and which messages stand for it."""
+    usage = usage or Usage()
+    await tx.execute(
+        "UPDATE turns SET state = ?, ended_at = ?, model = ?, failure = ?,"
+        " prompt_tokens = ?, completion_tokens = ? WHERE id = ?",
+        (
+            *(ending, to_ms(now), model, failure),
+            *(usage.prompt_tokens, usage.completion_tokens, turn),
+        ),
+    )
+    await tx.execute_many(
+        "INSERT INTO turn_replies (message_id, turn_id, position) VALUES (?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
+        [(message, turn, position) for position, message in enumerate(replies)],
+    )
+
+
+async def active_lineages(
+    db: Snapshot, origin: OriginId, now: datetime, active: timedelta
+) -> tuple[LineageId, ...]:
+    """The lineages that took a turn in a room lately: they all hear what is said there."""
+    rows = await db.fetch_all(
+        "SELECT DISTINCT lineage_id FROM turns WHERE origin_id = ? AND started_at > ?",
+        (origin, to_ms(now - active)),
+    )
+    return tuple(LineageId(row["lineage_id"]) for row in rows)
+
+
+async def known_replies(db: Snapshot, messages: Sequence[MessageId]) -> frozenset[MessageId]:
+    """Those of `messages` that answered a turn."""
+    if not messages:
+        return frozenset()
+    rows = await db.fetch_all(
+        "SELECT message_id FROM turn_replies"
+        f" WHERE message_id IN ({','.join('?' * len(messages))})",
+        messages,
+    )
+    return frozenset(MessageId(row["message_id"]) for row in rows)
+
+
+class TurnRows:
+    """Looks at and mends turns outside of a turn."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def fail_unfinished(self) -> int:
+        """Close the turns that the last process left open; none of them is answered again."""
+        now = to_ms(self._clock.now())
+
+        async def job(tx: Transaction) -> int:
+            return await tx.execute(
+                "UPDATE turns SET state = 'failed', failure = 'interrupted', ended_at = ?"
+                " WHERE state IN ('taken', 'replying')",
+                (now,),
+            )
+
+        return await self._database.write(job)
+
+    async def is_reply(self, message: MessageId) -> bool:
+        """Whether a message is one of ours that answered a turn."""
+        row = await self._database.fetch_one(
+            "SELECT 1 FROM turn_replies WHERE message_id = ?", (message,)
+        )
+        return row is not None
