@@ -29,7 +29,7 @@ class Changes:
 
     async def wait_for(
         self,
-        predicate: Callable[[], T],
+        predicate: Callable[[], T | None],
         *,
         timeout: float,  # noqa: ASYNC109
         what: str | Callable[[], str] = "",

@@ -61,7 +61,7 @@ Connect = Callable[..., Awaitable[ListeningClient]]
 @pytest.fixture
 async def server() -> AsyncIterator[LoopbackDiscord]:
     async with LoopbackDiscord() as server:
-        with server.patched():
+        with server.patched(ready_timeout=0.01):
             yield server
 
 

@@ -85,33 +85,29 @@ async def test_what_discord_refuses_is_refused(
     assert server.commands.everywhere == []
 
 
-async def test_the_longest_translation_counts_against_8000_characters(
-    server: LoopbackDiscord, client: ListeningClient
+@pytest.mark.parametrize(("longest", "accepted"), [(99, True), (100, False)])
+async def test_a_command_has_8000_characters_counting_the_longest_translation(
+    server: LoopbackDiscord, client: ListeningClient, longest: int, *, accepted: bool
 ) -> None:
-    def with_size(size: int) -> dict[str, Any]:
-        """`words` and its names count 32, the long one counts only in its longest locale."""
-        options = [
-            option(
-                name=f"o{n:031}",
-                description="d",
-                description_localizations={"de": "d" * 100, "ja": "j" * 90},
-                choices=[{"name": f"{m:050}", "value": f"{m:050}"} for m in range(2)],
-            )
-            for n in range(23)
-        ]
-        rest = size - 6 - 1 - 23 * (32 + 100 + 200)
-        last = option(name="x", description="d", type=3, choices=[])
-        for filler in range(rest - 2 and (rest - 2) // 200):
-            last["choices"].append({"name": f"{filler:0100}", "value": "v" * 100})
-        left = (rest - 2) % 200
-        last["description"] = "d" * (1 + min(left, 99))
-        if left > 99:
-            last["name"] = "x" * (1 + left - 99)
-        return command(description="d", options=[*options, last])
+    def choices(count: int) -> list[dict[str, str]]:
+        return [{"name": f"{n:0100}", "value": f"{n:0100}"} for n in range(count)]
 
-    await put(client, with_size(8000 - 100))
+    translated = {"de": "d" * longest, "ja": "j" * 50}
+    full = command(
+        name="m",
+        description="d",
+        options=[
+            option(name="a", description="d", choices=choices(25)),  # 5,002 characters
+            option(name="b", description="d", choices=choices(14)),  # 2,802
+            option(name="c", description="d" * 93),  # 94
+            option(name="e", description="d", description_localizations=translated),
+        ],
+    )
+    if accepted:
+        await put(client, full)
+        return
     with pytest.raises(discord.HTTPException, match="8000"):
-        await put(client, with_size(8000 + 1))
+        await put(client, full)
 
 
 @pytest.mark.parametrize(("kind", "limit"), [(1, 100), (2, 15), (3, 15)])
@@ -162,12 +158,11 @@ async def test_translations_come_back_only_when_asked_for(
     server: LoopbackDiscord, client: ListeningClient
 ) -> None:
     await put(client, command(name_localizations={"ja": "記憶"}))
-    fetched = await client.tree.fetch_commands()
-    assert fetched[0].name_localizations == {discord.Locale.japanese: "記憶"}
-    plain = await client.http.request(
-        discord.http.Route("GET", f"/applications/{client.application_id}/commands")
-    )
+    route = discord.http.Route("GET", f"/applications/{client.application_id}/commands")
+    plain = await client.http.request(route)
+    translated = await client.http.request(route, params={"with_localizations": "true"})
     assert "name_localizations" not in plain[0]
+    assert translated[0]["name_localizations"] == {"ja": "記憶"}
 
 
 async def test_discord_py_reports_the_refusal_of_a_translation(

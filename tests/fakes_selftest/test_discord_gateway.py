@@ -168,7 +168,7 @@ async def test_after_a_final_op9_the_client_identifies_anew_and_what_it_missed_i
 
 async def test_heartbeats_are_answered() -> None:
     async with LoopbackDiscord(heartbeat_ms=50) as server:
-        with server.patched():
+        with server.patched(ready_timeout=0.01):
             async with running(discord.Client(intents=usual_intents()), server) as client:
                 await server.wait_for(lambda: server.gateway.heartbeats >= 3)
                 assert client.latency < 1
@@ -178,7 +178,7 @@ async def test_heartbeats_are_answered() -> None:
 async def test_a_client_resumes_when_its_heartbeats_are_not_answered() -> None:
     async with LoopbackDiscord(heartbeat_ms=50) as server:
         server.gateway.acknowledges_heartbeats = False
-        with server.patched():
+        with server.patched(ready_timeout=0.01):
             client = discord.Client(intents=usual_intents(), heartbeat_timeout=0.2)
             async with running(client, server):
                 await server.wait_for(lambda: server.gateway.resumes == 1)

@@ -150,6 +150,17 @@ async def test_the_bot_joins_and_leaves_threads(
     assert server.bot.id not in thread.thread.member_ids
 
 
+async def test_a_mention_calls_the_bot_into_a_private_thread(
+    server: LoopbackDiscord, client: ListeningClient
+) -> None:
+    thread = server.thread(server.general, "among us", private=True)
+    await server.say(server.alice, thread, "not yet")
+    await server.say(server.alice, thread, "come in", mention_bot=True)
+    await server.wait_for(lambda: client.heard)
+    assert [message.content for message in client.heard] == [f"{server.bot.mention} come in"]
+    assert client.get_channel(thread.id).me is not None
+
+
 async def test_a_deleted_channel_takes_its_threads_along(
     server: LoopbackDiscord, client: ListeningClient
 ) -> None:

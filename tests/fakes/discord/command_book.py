@@ -77,7 +77,7 @@ class CommandBook:
             "default_member_permissions": None,
             "nsfw": False,
             "contexts": None,
-            "integration_types": [0],
+            "integration_types": None,
             "dm_permission": True,
             **command,
             "type": kind,

@@ -117,7 +117,8 @@ class InteractingWorld(ActingWorld):
         context = IN_GUILD if guild else IN_DIRECT_MESSAGE
         if contexts is not None and context not in contexts:
             raise NotPossible(f"{name!r} is not offered in this kind of place")
-        if self._is_foreign(channel) and USER_INSTALLED not in command["integration_types"]:
+        installs = command["integration_types"] or [GUILD_INSTALLED]
+        if self._is_foreign(channel) and USER_INSTALLED not in installs:
             raise NotPossible(f"{name!r} is not offered where the bot is no member")
         needed = command["default_member_permissions"]
         if guild and needed is not None and not self._has(user, channel, Permission(int(needed))):

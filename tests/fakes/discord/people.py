@@ -28,6 +28,7 @@ class PeopleWorld:
         self.publish: Callable[[Event], None] = _to_nobody
         self.bot = self.user("Madeleine", is_bot=True)
         self.owner = self.user("owner", display_name="Olga")
+        self.home = self.guild("home", owner=self.owner)
 
     # --- people
 

@@ -62,7 +62,7 @@ class MessageWorld(World):
         )
         message.attachments += [self.attachment(file) for file in files]
         channel.messages[message.id] = message
-        self._wake_thread(channel, author)
+        self._wake_thread(message)
         for _ in range(duplicate):
             self.message_event("MESSAGE_CREATE", message)
         return message
@@ -114,13 +114,14 @@ class MessageWorld(World):
             message_id += 1
         return message_id
 
-    def _wake_thread(self, channel: Channel, author: User) -> None:
-        """Writing in an archived thread opens it again, and joins it."""
-        thread = channel.thread
-        if thread is None:
+    def _wake_thread(self, message: Message) -> None:
+        """Writing in an archived thread opens it; the author and those it mentions join it."""
+        channel, thread = message.channel, message.channel.thread
+        if thread is None or channel.guild is None:
             return
-        if author.id in self.users:
-            thread.member_ids.add(author.id)
+        for user in (message.author, *message.mentioned):
+            if user.id in channel.guild.members:
+                self.join_thread(channel, user)
         if thread.archived:
             thread.archived = False
             self.channel_event("THREAD_UPDATE", channel)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.fakes.discord import message_rules, refusals, wire
 from tests.fakes.discord.gateway import Intent
 from tests.fakes.discord.permissions import Permission
-from tests.fakes.discord.records import ChannelKind, MessageFlag
+from tests.fakes.discord.records import Channel, ChannelKind, MessageFlag, User
 from tests.fakes.discord.rest_messages import check_files
 from tests.fakes.discord.routing import NO_CONTENT, Answer, RestRequest, route
 
@@ -137,33 +137,41 @@ async def start_thread_from(request: RestRequest) -> Answer:
 
 
 async def join_thread(request: RestRequest) -> Answer:
-    return _change_thread_members(request, request.world.bot.id, joins=True)
+    request.world.join_thread(_open_thread(request), request.world.bot)
+    return NO_CONTENT
 
 
 async def leave_thread(request: RestRequest) -> Answer:
-    return _change_thread_members(request, request.world.bot.id, joins=False)
+    request.world.leave_thread(_open_thread(request), request.world.bot)
+    return NO_CONTENT
 
 
 async def add_to_thread(request: RestRequest) -> Answer:
-    return _change_thread_members(request, request.id("user"), joins=True)
+    request.world.join_thread(_open_thread(request), _user(request))
+    return NO_CONTENT
 
 
 async def remove_from_thread(request: RestRequest) -> Answer:
-    request.need(request.channel, Permission.MANAGE_THREADS)
-    return _change_thread_members(request, request.id("user"), joins=False)
-
-
-def _change_thread_members(request: RestRequest, user_id: int, *, joins: bool) -> Answer:
-    thread = request.channel.thread
-    if thread is None:
-        raise refusals.Refusal(400, 50024, "Cannot execute action on this channel type")
-    if thread.archived:
-        raise refusals.Refusal(400, 50083, "Thread is archived")
-    if joins:
-        thread.member_ids.add(user_id)
-    else:
-        thread.member_ids.discard(user_id)
+    thread = _open_thread(request)
+    request.need(thread, Permission.MANAGE_THREADS)
+    request.world.leave_thread(thread, _user(request))
     return NO_CONTENT
+
+
+def _open_thread(request: RestRequest) -> Channel:
+    channel = request.channel
+    if channel.thread is None:
+        raise refusals.Refusal(400, 50024, "Cannot execute action on this channel type")
+    if channel.thread.archived:
+        raise refusals.Refusal(400, 50083, "Thread is archived")
+    return channel
+
+
+def _user(request: RestRequest) -> User:
+    user = request.world.users.get(request.id("user"))
+    if user is None:
+        raise refusals.unknown_user()
+    return user
 
 
 async def thread_member(request: RestRequest) -> Answer:
@@ -250,10 +258,7 @@ async def search_members(request: RestRequest) -> Answer:
 
 
 async def get_user(request: RestRequest) -> Answer:
-    user = request.world.users.get(request.id("user"))
-    if user is None:
-        raise refusals.unknown_user()
-    return 200, wire.user_payload(user)
+    return 200, wire.user_payload(_user(request))
 
 
 MEMBER_PAGE = (("limit", 1), ("after", 0))

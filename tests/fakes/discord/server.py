@@ -111,9 +111,12 @@ class LoopbackDiscord(WatchedWorld):
     def api_url(self) -> str:
         return self.url + API_PREFIX
 
-    def patched(self) -> AbstractContextManager[None]:
-        """Within, the discord.py clients of this process connect here."""
-        return discord_py_pointed_at(self.api_url, self.gateway.url)
+    def patched(self, *, ready_timeout: float = 0.05) -> AbstractContextManager[None]:
+        """Within, the discord.py clients of this process connect here.
+
+        `ready_timeout`: the seconds (2 by default) they wait for further guilds before `on_ready`.
+        """
+        return discord_py_pointed_at(self.api_url, self.gateway.url, ready_timeout=ready_timeout)
 
     def child_command(self, *bot_arguments: str) -> list[str]:
         """The command line of the bot as a second process that connects here."""

@@ -27,7 +27,7 @@ class WatchedWorld(InteractingWorld):
 
     async def wait_for(
         self,
-        predicate: Callable[[], T],
+        predicate: Callable[[], T | None],
         *,
         timeout: float = 5.0,  # noqa: ASYNC109
         what: str | Callable[[], str] = "",

@@ -18,17 +18,16 @@ from tests.fakes.discord.records import Channel, ChannelKind, Overwrite, ThreadS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tests.fakes.discord.records import Guild, Message, Role
+    from tests.fakes.discord.records import Guild, JsonObject, Message, Role
 
 
 class World(PeopleWorld):
     """Starts with the guild `home`, its channel `general`, its `owner` and a member `alice`."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.channels: dict[int, Channel] = {}
         self.webhooks: dict[int, Webhook] = {}
-        self.home = self.guild("home", owner=self.owner)
+        super().__init__()
         self.general = self.channel("general")
         self.alice = self.member("alice", display_name="Alice")
 
@@ -184,6 +183,41 @@ class World(PeopleWorld):
         self.channel_event("THREAD_CREATE", thread)
         return thread
 
+    def join_thread(self, thread: Channel, user: User) -> None:
+        """Add a member to a thread; the bot is told of a private one only now."""
+        if thread.thread is None or user.id in thread.thread.member_ids:
+            return
+        thread.thread.member_ids.add(user.id)
+        if user is not self.bot:
+            return
+        if thread.is_private_thread:
+            data = wire.thread_payload(thread, self.bot)
+            self.publish(Event(name="THREAD_CREATE", data=data, guild=thread.guild, channel=thread))
+        self._thread_members(thread, added=[wire.thread_member_payload(thread, user.id)])
+
+    def leave_thread(self, thread: Channel, user: User) -> None:
+        if thread.thread is None or user.id not in thread.thread.member_ids:
+            return
+        if user is self.bot:
+            self._thread_members(thread, removed=[str(user.id)])
+        thread.thread.member_ids.discard(user.id)
+
+    def _thread_members(
+        self, thread: Channel, *, added: Iterable[JsonObject] = (), removed: Iterable[str] = ()
+    ) -> None:
+        if thread.guild is None or thread.thread is None:
+            return
+        data: JsonObject = {
+            "id": str(thread.id),
+            "guild_id": str(thread.guild.id),
+            "member_count": len(thread.thread.member_ids),
+            "added_members": list(added),
+            "removed_member_ids": list(removed),
+        }
+        self.publish(
+            Event(name="THREAD_MEMBERS_UPDATE", data=data, guild=thread.guild, channel=thread)
+        )
+
     def archive(self, thread: Channel, *, locked: bool = False) -> None:
         state = thread.thread
         if state is None:
@@ -217,6 +251,3 @@ class World(PeopleWorld):
             for one in channel.history
             if one.author is self.bot or one.application_id == self.bot.id
         ]
-
-    def find_message(self, channel: Channel, message_id: int) -> Message | None:
-        return channel.messages.get(message_id)

@@ -12,7 +12,7 @@ sample of that schema, and every other one its last message back: "echo: ...".
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Self, get_args
+from typing import TYPE_CHECKING, Self
 
 from aiohttp import web
 from multidict import CIMultiDict
@@ -21,10 +21,14 @@ from tests.fakes.model.answering import send_fault, send_stream, send_whole
 from tests.fakes.model.completions import Completion
 from tests.fakes.model.embedding import DEFAULT_DIMENSIONS, as_base64, embed
 from tests.fakes.model.replies import (
+    CorruptEvent,
+    Cut,
+    Disconnect,
+    ErrorEvent,
     HttpError,
     Json,
     Reply,
-    StreamFault,
+    Stall,
     Text,
     ToolCalls,
     Vectors,
@@ -127,7 +131,7 @@ class LoopbackModel:
 
     async def wait_for(
         self,
-        predicate: Callable[[], T],
+        predicate: Callable[[], T | None],
         *,
         timeout: float = 5.0,  # noqa: ASYNC109
         what: str = "",
@@ -158,7 +162,7 @@ class LoopbackModel:
 
     async def _answer(self, http: web.Request, request: ModelRequest) -> web.StreamResponse:
         reply = request.reply = self._reply_to(request)
-        if isinstance(reply, get_args(WholeFault)):
+        if isinstance(reply, WholeFault):
             return await send_fault(http, reply)
         match request.kind:
             case "models":
@@ -212,7 +216,7 @@ def _completed(reply: Reply | None) -> Text | ToolCalls:
             return reply.as_text
         case str():
             return Text(reply)
-        case _ if isinstance(reply, get_args(StreamFault)):
+        case Cut() | Disconnect() | CorruptEvent() | Stall() | ErrorEvent():
             return Text(SIX_WORDS, breaks=reply)
         case _:
             raise TypeError(f"{reply!r} is no answer to a chat")
