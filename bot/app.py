@@ -162,9 +162,7 @@ def _receiver(config: Config, services: TurnServices) -> Receiver:
             answer_other_bots=config.discord.answer_other_bots,
             bot_exchanges=config.turn.bot_exchanges,
         ),
-        queue=TurnQueue(
-            lambda request: run_turn(services, request), limit=config.turn.queue_size
-        ),
+        queue=TurnQueue(lambda request: run_turn(services, request), limit=config.turn.queue_size),
         working=services.working,
         short_term=services.short_term,
     )

@@ -8,7 +8,6 @@ from enum import StrEnum
 
 from bot.identifiers import ChannelId, GuildId, OriginId
 
-
 DIRECT_MESSAGES = GuildId(0)
 """Stands in the guild's place for everything that belongs to no server."""
 

@@ -1,4 +1,4 @@
-"""Ids as distinct types: a person's id in a channel's place is a privacy bug, and so does not type-check."""
+"""Ids as distinct types: a person's id in a channel's place would be a privacy bug."""
 
 from typing import NewType
 

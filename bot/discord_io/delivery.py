@@ -4,7 +4,7 @@ import asyncio
 import io
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar, assert_never
 
 import discord
@@ -110,13 +110,14 @@ class DiscordDelivery:
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._stream())
 
-    async def finish(self, text: str) -> Delivered:
-        """Show the whole reply. Raises Undeliverable where nothing of it could be sent.
+    async def finish(self, text: str, *, footer: str = "") -> Delivered:
+        """Show the whole reply, with `footer` under it in small type.
 
-        Where only a part of it could be, that part is what is returned.
+        Where only a part of it could be sent, that part is what is returned. Raises Undeliverable
+        where nothing of it could be.
         """
         self._is_closing = True
-        self._wanted = self._contents(text)
+        self._wanted = self._with_footer(self._contents(text), footer)
         try:
             if self._writer is not None:
                 await self._writer
@@ -179,6 +180,18 @@ class DiscordDelivery:
             return pieces
         line = t("ui.delivery.as_file", self._locale)
         return (_Content(content=line, body=text, is_file=True),)
+
+    def _with_footer(self, contents: tuple[_Content, ...], footer: str) -> tuple[_Content, ...]:
+        """The footer belongs to the last message, or follows in one of its own."""
+        if not footer or not contents:
+            return contents
+        limit = self._config.message_characters
+        small = "\n".join(f"-# {line}" for line in footer.splitlines())[:limit]
+        last = contents[-1]
+        joined = f"{last.content}\n{small}"
+        if len(joined) > limit:
+            return (*contents, _Content(content=small, body=""))
+        return (*contents[:-1], replace(last, content=joined))
 
     def _pieces(self, text: str) -> tuple[_Content, ...]:
         pieces = cut(text, self._config.message_characters)

@@ -44,7 +44,11 @@ class Ready(BaseModel):
 
 
 class LocalModel:
-    """A running model server of our own; whoever started it closes it."""
+    """A running model server of our own; whoever started it closes it.
+
+    It closes a connection after a streamed answer without announcing that: without a header
+    `Connection: close`, 8 of 300 requests that followed one were lost.
+    """
 
     def __init__(
         self, process: asyncio.subprocess.Process, stderr_tail: asyncio.Task[str], ready: Ready
@@ -66,8 +70,8 @@ class LocalModel:
     ) -> Self:
         """The server once it answers. `command` takes the place of our own child process.
 
-        Raises StartupError: `local.not_installed`, `local.model_missing`, `local.not_ready` or
-        `local.ended`.
+        Raises StartupError: `local.not_installed`, `local.model_missing`, `local.not_ready`,
+        `local.not_understood` or `local.ended`.
         """
         process = await asyncio.create_subprocess_exec(
             *(command or _child_command(model_path, context_tokens)),
@@ -196,11 +200,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments = parser.parse_args(argv)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal is for the parent
     with _claim_stdout() as answer:
-        server, ready = _serve(arguments.model, arguments.context)
+        _server, ready = _serve(arguments.model, arguments.context)
         answer.write(ready.model_dump_json() + "\n")
     sys.stdin.buffer.read()
-    del server
-    os._exit(0)
+    os._exit(0)  # at once: taking the server down would wait for the answer it is writing
 
 
 def _claim_stdout() -> TextIO:
@@ -226,7 +229,10 @@ def _serve(model_path: Path, context_tokens: int) -> tuple[_Server, Ready]:
     params.hostnames = ["127.0.0.1"]
     params.port = 0
     params.api_keys = [api_key]
-    server = library.Server(params)
+    try:
+        server = library.Server(params)
+    except RuntimeError as fault:
+        sys.exit(f"{model_path.name}: {fault}")
     base_url = f"{server.listening_address}/v1"
     return server, Ready(base_url=base_url, api_key=api_key, model=model_path.stem)
 

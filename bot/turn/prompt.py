@@ -8,6 +8,7 @@ from bot.features import Flag
 from bot.identifiers import MemoryId
 from bot.llm.chat import ChatMessage
 from bot.llm.tokens import estimate_message_tokens, estimate_tokens
+from bot.persona.personas import Persona
 from bot.prompts import prompt
 from bot.turn.blocks import Blocks
 from bot.turn.budget import Budget
@@ -72,7 +73,7 @@ def assemble(
     Where all of it does not fit, blocks go in the order: other rooms, people, server; working
     memory keeps its last entries, and always the message that started the turn.
     """
-    fixed = _fixed_part(context, style, compact=budget.window < COMPACT_BELOW)
+    fixed = fixed_part(context.persona, style, compact=budget.window < COMPACT_BELOW)
     examples = style.examples()
     nudge = prompt("blocks.nudge") if style.nudges else ""
     spent = tool_tokens + sum(estimate_message_tokens(message, ratio) for message in examples)
@@ -99,9 +100,8 @@ def assemble(
     return Prompt(messages=messages, shown=blocks.visible())
 
 
-def _fixed_part(context: TurnContext, style: PromptStyle, *, compact: bool) -> str:
+def fixed_part(persona: Persona, style: PromptStyle, *, compact: bool) -> str:
     """What stays the same from turn to turn, so that a server's prompt cache holds it."""
-    persona = context.persona
     parts = [
         prompt("system.rules_compact" if compact else "system.rules", name=persona.name),
         persona.prompt if not compact else "",

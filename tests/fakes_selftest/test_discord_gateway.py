@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import aiohttp
 import discord
 import pytest
 
@@ -190,6 +191,41 @@ async def test_a_shard_is_told_of_its_own_guilds_only(server: LoopbackDiscord) -
     async with running(client, server):
         told = {guild.id for guild in client.guilds}
     assert told == {guild.id for guild in guilds if (guild.id >> 22) % 2 == 1}
+
+
+async def test_permissions_that_change_reach_the_client(
+    server: LoopbackDiscord, client: ListeningClient
+) -> None:
+    home = client.get_guild(server.home.id)
+    channel = client.channel(server.general.id)
+    server.hide(server.general, server.bot_role())
+    await server.wait_for(lambda: channel.overwrites_for(home.default_role).view_channel is False)
+    assert channel.permissions_for(home.me).view_channel
+
+    server.remove_overwrite(server.general, server.home)
+    server.change_role(server.home.everyone, Permission.VIEW_CHANNEL)
+    await server.wait_for(lambda: home.default_role.permissions.value == Permission.VIEW_CHANNEL)
+    assert channel.overwrites_for(home.default_role).is_empty()
+
+
+async def test_people_are_seen_typing(server: LoopbackDiscord, connect: Connect) -> None:
+    intents = usual_intents()
+    intents.typing = True
+    client = await connect(intents)
+    await server.type_in(server.alice, server.general)
+    await server.wait_for(lambda: "raw_typing" in client.events)
+
+
+async def test_a_crash_of_the_server_itself_is_raised_at_its_end() -> None:
+    async def ask_for_nonsense() -> None:
+        async with LoopbackDiscord() as server:
+            headers = {"Authorization": f"Bot {server.token}"}
+            url = f"{server.api_url}/channels/{server.general.id}/messages?limit=many"
+            async with aiohttp.request("GET", url, headers=headers) as answer:
+                assert answer.status == 500
+
+    with pytest.raises(ValueError, match="many"):
+        await ask_for_nonsense()
 
 
 async def test_any_event_can_be_emitted(server: LoopbackDiscord, client: ListeningClient) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import ClientError, WSMsgType, web
 
+from tests.fakes.connections import reset
 from tests.fakes.discord import wire
 from tests.fakes.discord.permissions import Permission
 
@@ -111,8 +112,7 @@ class Connection:
 
     def abort(self) -> None:
         """Reset the TCP connection without a close frame."""
-        if self._transport:
-            self._transport.abort()
+        reset(self._transport)
 
 
 class Session:

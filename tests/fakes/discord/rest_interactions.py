@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.fakes.discord import message_rules, refusals, wire
-from tests.fakes.discord.command_rules import check_choices
+from tests.fakes.discord.command_rules import CHAT, check_choices
 from tests.fakes.discord.interactions import Interaction, InteractionKind, ResponseKind
 from tests.fakes.discord.records import Message, MessageFlag, MessageKind
 from tests.fakes.discord.rest_messages import check_edit, check_files
@@ -111,7 +111,6 @@ def _send(request: RestRequest, interaction: Interaction, data: JsonObject) -> M
     flags = MessageFlag(data.get("flags") or 0)
     ephemeral = MessageFlag.EPHEMERAL in flags
     world = request.world
-    is_command = interaction.kind is InteractionKind.COMMAND
     return world.post(
         interaction.channel,
         world.bot,
@@ -121,7 +120,7 @@ def _send(request: RestRequest, interaction: Interaction, data: JsonObject) -> M
         embeds=data.get("embeds") or [],
         components=data.get("components") or [],
         flags=flags,
-        kind=MessageKind.CHAT_COMMAND if is_command else MessageKind.DEFAULT,
+        kind=_message_kind(interaction),
         webhook_id=world.bot.id,
         application_id=world.bot.id,
         visible_only_to=interaction.user if ephemeral else None,
@@ -132,6 +131,14 @@ def _send(request: RestRequest, interaction: Interaction, data: JsonObject) -> M
             "authorizing_integration_owners": interaction.payload["authorizing_integration_owners"],
         },
     )
+
+
+def _message_kind(interaction: Interaction) -> MessageKind:
+    if interaction.kind is not InteractionKind.COMMAND:
+        return MessageKind.DEFAULT
+    if interaction.payload["data"]["type"] == CHAT:
+        return MessageKind.CHAT_COMMAND
+    return MessageKind.CONTEXT_MENU_COMMAND
 
 
 def _shown(request: RestRequest, message: Message) -> JsonObject:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from aiohttp import web
 
+from tests.fakes.connections import reset
 from tests.fakes.discord import (
     refusals,
     rest_channels,
@@ -251,8 +252,7 @@ class LoopbackDiscord(WatchedWorld):
 
 def _reset(request: web.Request, call: Call) -> web.Response:
     call.status = -1
-    if request.transport:
-        request.transport.abort()
+    reset(request.transport)
     return web.Response()
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from tests.fakes.connections import hang_up, reset
 from tests.fakes.model.replies import (
     BadJson,
     ContextTooLong,
@@ -85,8 +86,7 @@ def _context_too_long(fault: ContextTooLong) -> JsonObject:
 
 
 def _reset(request: web.Request) -> web.Response:
-    if request.transport:
-        request.transport.abort()
+    reset(request.transport)
     return web.Response()
 
 
@@ -158,7 +158,7 @@ async def _break_stream(
         case Cut():
             return True
         case Disconnect():
-            _reset(request)
+            hang_up(request.transport)
             return True
         case CorruptEvent():
             await response.write(b'data: {"choices": [{"del\n\n')

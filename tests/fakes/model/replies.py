@@ -69,7 +69,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Disconnect:
-    """The connection is reset in the middle of the stream."""
+    """The connection ends in the middle of the stream; the pieces before it arrive."""
 
     after: int = 1
 

@@ -1,0 +1,139 @@
+"""What begins with a slash in the terminal."""
+
+from zoneinfo import ZoneInfo
+
+from bot.clock import naturalize_time
+from bot.errors import StorageUnavailable, UserError
+from bot.features import Flag
+from bot.i18n import t
+from bot.identifiers import MemoryId
+from bot.memory.long_term import Actor, Listening, Memory, NewMemory, Scope, Source
+from bot.memory.references import show_names
+from bot.privacy.levels import EVERYWHERE, PrivacyLevel
+from bot.turn.messages import IncomingMessage
+from bot.turn.services import TurnServices
+
+
+class ConsoleCommands:
+    """Runs a command of the person at the terminal; what it answers is text."""
+
+    def __init__(self, services: TurnServices, locale: str) -> None:
+        self._services = services
+        self._locale = locale
+
+    async def run(self, text: str, message: IncomingMessage) -> str:
+        """Run `/memory ...`, `/features ...`, `/privacy ...` or `/help`."""
+        command, _, rest = text.partition(" ")
+        words = rest.split(maxsplit=1)
+        try:
+            match command:
+                case "/help":
+                    return t("console.help", self._locale)
+                case "/memory":
+                    return await self._memory(words, message)
+                case "/features":
+                    return await self._features(words, message)
+                case "/privacy":
+                    return await self._privacy(words, message)
+                case _:
+                    return t("console.unknown_command", self._locale, command=command)
+        except UserError as error:
+            return t(error.key, self._locale, **error.params)
+        except StorageUnavailable:
+            return t("turn.storage", self._locale)
+
+    async def _memory(self, words: list[str], message: IncomingMessage) -> str:
+        listening = await self._listening(message)
+        match words:
+            case ["teach", content]:
+                return await self._teach(content, message, listening)
+            case ["forget", number] if number.isdecimal():
+                actor = Actor(user=message.author.id, is_manager=True)
+                old = await self._services.long_term.forget(MemoryId(int(number)), actor, listening)
+                return t("console.forgot", self._locale, text=self._shown(old, message))
+            case ["forget", *_]:
+                return t("console.need_number", self._locale)
+            case _:
+                return await self._show(message, listening)
+
+    async def _teach(self, content: str, message: IncomingMessage, listening: Listening) -> str:
+        server = await self._services.origins.of_server(listening.server)
+        source = Source(
+            origin=server.id, message_id=None, said_by=message.author.id, said_at=message.sent_at
+        )
+        new = NewMemory(
+            scope=Scope.SERVER,
+            server=listening.server,
+            subject=None,
+            lineage=listening.lineage,
+            content=content,
+            source=source,
+            by_person=True,
+        )
+        actor = Actor(user=message.author.id, is_manager=True)
+        kept = await self._services.long_term.create(new, actor, listening)
+        key = "console.taught_before" if kept.known_before else "console.taught"
+        return t(key, self._locale, id=kept.id)
+
+    async def _show(self, message: IncomingMessage, listening: Listening) -> str:
+        personal = await self._services.long_term.held_about(message.author.id, listening)
+        server = await self._services.long_term.server_memories(listening)
+        blocks = (("console.about_you", personal), ("console.about_server", server))
+        lines: list[str] = []
+        for heading, memories in blocks:
+            if memories:
+                lines.append(t(heading, self._locale))
+                lines += [self._line(memory, message) for memory in memories]
+        return "\n".join(lines) or t("console.nothing", self._locale)
+
+    def _line(self, memory: Memory, message: IncomingMessage) -> str:
+        zone = ZoneInfo(self._services.config.locale.zone)
+        age = naturalize_time(message.sent_at, memory.updated_at, zone, self._locale)
+        text = self._shown(memory, message)
+        return t("console.memory", self._locale, id=memory.id, text=text, age=age)
+
+    def _shown(self, memory: Memory, message: IncomingMessage) -> str:
+        someone = t("people.someone", self._locale)
+        return show_names(
+            memory.content,
+            lambda user: message.author.name if user == message.author.id else someone,
+        )
+
+    async def _features(self, words: list[str], message: IncomingMessage) -> str:
+        guild = message.place.guild_key
+        match words:
+            case [name, ("on" | "off") as state] if name in set(Flag):
+                await self._services.features.switch(
+                    guild, Flag(name), enabled=state == "on", by=message.author.id
+                )
+            case [name, *_]:
+                return t("console.unknown_feature", self._locale, name=name)
+            case _:
+                pass
+        states = await self._services.features.states(guild)
+        return "\n".join(
+            t(
+                "console.feature",
+                self._locale,
+                name=flag.value,
+                state=t("console.on" if state.enabled else "console.off", self._locale),
+            )
+            for flag, state in states.items()
+        )
+
+    async def _privacy(self, words: list[str], message: IncomingMessage) -> str:
+        if words:
+            name = words[0].upper()
+            if name not in PrivacyLevel.__members__:
+                return t("console.unknown_level", self._locale)
+            level = PrivacyLevel[name]
+            await self._services.levels.set(message.author.id, EVERYWHERE, level)
+        current = self._services.levels.of(message.author.id, message.place.guild_key)
+        key = "console.full" if current is PrivacyLevel.FULL else "console.level"
+        return t(key, self._locale, level=current.name)
+
+    async def _listening(self, message: IncomingMessage) -> Listening:
+        origin = await self._services.origins.of(message.place)
+        persona = await self._services.personas.main(message.place.guild_key)
+        audience = await self._services.origins.audience_in(origin)
+        return Listening(server=origin.guild_id, lineage=persona.lineage, audience=audience)

@@ -1,0 +1,49 @@
+"""`madeleine try`: a chat in the terminal, or a script played through the same turn."""
+
+import getpass
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from bot.app import OwnIdentity, open_application
+from bot.config import Config
+from bot.console import HOME, Console
+from bot.console_script import read_script
+from bot.i18n import t
+from bot.try_model import ModelWishes, chosen_model
+from bot.turn.prefill import prefill
+
+
+async def try_console(
+    config: Config, environ: Mapping[str, str], wishes: ModelWishes, *, script: Path | None
+) -> int:
+    """Talk until the person leaves, or play a script; returns the exit code.
+
+    Raises StartupError where there is no model, no database, or the script cannot be read.
+    """
+    locale = config.locale.default
+    if script is not None:
+        list(read_script(script))  # a fault in it is told before a model is started
+    async with (
+        chosen_model(config, wishes, environ, locale) as routes,
+        open_application(config, routes, own_identity=OwnIdentity()) as app,
+    ):
+        if script is not None:
+            await Console(app.services, locale, out=None).play(script, sys.stdout)
+            return 0
+        persona = await app.services.personas.main(HOME)
+        folder = str(config.storage.database_path.parent)
+        print(t("console.banner", locale, name=persona.name, folder=folder))
+        if app.services.chat.provider.slots == 1:
+            app.background.spawn("prefill", prefill(app.services, HOME))
+        await Console(app.services, locale, out=sys.stdout).chat(_name(locale))
+        print(t("console.bye", locale))
+    return 0
+
+
+def _name(locale: str) -> str:
+    """What the person is called: as on this machine."""
+    try:
+        return getpass.getuser().capitalize()
+    except OSError:
+        return t("console.you", locale)
