@@ -15,7 +15,7 @@ import secrets
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from enum import Enum
 from pathlib import Path
 from typing import Protocol, Self, TextIO, cast
@@ -81,11 +81,10 @@ class LocalModel:
             cwd=PROJECT_FOLDER,  # else a folder `bot` where the person stands would come first
         )
         stderr_tail = asyncio.create_task(_tail(cast("asyncio.StreamReader", process.stderr)))
-        try:
+        async with AsyncExitStack() as on_failure:
+            on_failure.push_async_callback(_end, process, stderr_tail)
             ready = await _read_ready(process, stderr_tail, ready_timeout_s)
-        except BaseException:
-            await _end(process, stderr_tail)
-            raise
+            on_failure.pop_all()
         return cls(process, stderr_tail, ready)
 
     @property

@@ -138,3 +138,8 @@ async def test_other_refusals_are_not_taken_for_it(status: int, message: str) ->
     with pytest.raises(ModelFault) as caught:
         await answer_to(error(status, {"error": {"message": message}}))
     assert type(caught.value) is ModelFault
+
+
+async def test_a_hint_at_another_field_does_not_make_us_ask_again() -> None:
+    told = "'max_completion_tokens' is too large: this model's context length is 8192 tokens"
+    await too_long(error(400, {"error": {"message": told}}))

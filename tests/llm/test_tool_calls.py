@@ -93,6 +93,10 @@ async def test_calls_are_told_apart_however_they_are_sent(deltas: list[Any]) -> 
         [[call("a", A, at=0)], [call("a", B, at=0)]],
         [[call("a", A, "", at=0)], [call("a", B, "", at=1)]],
         [[call("a", A, at=0), call("a", B, at=1)]],
+        [
+            [call("a", '{"n"', at=0), call("a", '{"n"', at=1)],
+            [call(None, ": 1}", at=0), call(None, ": 2}", at=1)],
+        ],
     ],
 )
 async def test_calls_without_an_id_get_one(deltas: list[Any]) -> None:
@@ -101,6 +105,20 @@ async def test_calls_without_an_id_get_one(deltas: list[Any]) -> None:
         ToolCall(id="call_1", name="a", arguments=A),
         ToolCall(id="call_2", name="a", arguments=B),
     )
+
+
+async def test_calls_without_arguments_are_told_apart_by_name() -> None:
+    end = end_of(await answer_to(events(delta("stop", tool_calls=[call("a"), call("b")]))))
+    assert [(one.name, one.arguments) for one in end.tool_calls] == [("a", ""), ("b", "")]
+
+
+async def test_lone_surrogates_are_taken_out_of_arguments() -> None:
+    deltas = [
+        delta(tool_calls=[call("a", '{"n": "\ud83d', "x")]),
+        delta(tool_calls=[call(None, '"}')]),
+    ]
+    end = end_of(await answer_to(events(*deltas, delta("stop"))))
+    assert end.tool_calls[0].arguments == '{"n": ""}'
 
 
 async def test_an_id_that_is_used_twice_is_given_once() -> None:
