@@ -42,7 +42,7 @@ def to_incoming(
         id=MessageId(message.id),
         place=place_of(message.channel),
         author=_person(message.author, is_webhook=message.webhook_id is not None),
-        text=_text(message, locale),
+        text=_without_address(_text(message, locale), us),
         sent_at=message.created_at,
         locale=locale,
         people=tuple(_person(user) for user in message.mentions),
@@ -161,6 +161,12 @@ def _text(message: discord.Message, locale: str) -> str:
     lines = [_plain(message.content, message.guild), *_marks(message, locale)]
     text = "\n".join(line for line in lines if line)
     return USER.sub(r"{p:\1}", text.replace("{p:", "{p :"))
+
+
+def _without_address(text: str, us: discord.abc.User) -> str:
+    """The text without the mention that only calls us; where nothing else was said, it stays."""
+    rest = text.removeprefix(f"{{p:{us.id}}}")
+    return rest.lstrip(" ,:;\n") or text
 
 
 def _plain(content: str, guild: discord.Guild | None) -> str:
