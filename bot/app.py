@@ -29,6 +29,7 @@ from bot.storage.database import Database
 from bot.tools.long_term import CreateLongTermMemory, UpdateLongTermMemory
 from bot.tools.registry import ToolRegistry
 from bot.tools.short_term import UpdateShortTermMemory
+from bot.turn.allowance import Allowance
 from bot.turn.late_writes import LateWrites
 from bot.turn.pipeline import run_turn
 from bot.turn.queue import TurnQueue
@@ -147,6 +148,7 @@ def _services(
             size=config.context.ring_messages,
             active=timedelta(hours=config.context.active_channel_hours),
         ),
+        allowance=Allowance(database, clock, config.budgets),
         late_writes=LateWrites(database, limit=config.storage.capture_queue_size),
         chat=router.chat,
         own_identity=own_identity,

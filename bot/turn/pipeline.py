@@ -5,7 +5,7 @@ import logging
 from datetime import timedelta
 
 from bot.background import Done, Raised, report_bug, settle
-from bot.errors import ContextTooLong, ModelUnavailable, StorageUnavailable
+from bot.errors import ContextTooLong, ModelUnavailable, StorageUnavailable, UserError
 from bot.i18n import t
 from bot.memory.working import Utterance
 from bot.storage.statements import Transaction
@@ -47,6 +47,9 @@ async def run_turn(services: TurnServices, request: TurnRequest) -> TurnReport |
 
 async def _answer(services: TurnServices, request: TurnRequest, begun: Begun) -> TurnReport:
     async with asyncio.timeout(services.config.turn.timeout_s):
+        refusal = await services.allowance.refusal(request.message.author.id, begun.origin.guild_id)
+        if refusal is not None:
+            raise UserError(refusal.key, **refusal.params)
         await request.delivery.start()
         context = await read_context(services, request, begun)
         generated = await generate(services, context, request.delivery)
@@ -80,6 +83,8 @@ async def _say(delivery: Delivery, text: str) -> Delivered | None:
 def _apology(services: TurnServices, request: TurnRequest, error: Exception) -> str:
     locale = request.message.locale
     match error:
+        case UserError(key=key, params=params):
+            return t(key, locale, **params)
         case ContextTooLong():
             return t("turn.too_long", locale)
         case TimeoutError():

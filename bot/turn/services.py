@@ -17,6 +17,7 @@ from bot.privacy.levels import Levels
 from bot.privacy.origins import Origins
 from bot.storage.database import Database
 from bot.tools.registry import ToolRegistry
+from bot.turn.allowance import Allowance
 from bot.turn.late_writes import LateWrites
 from bot.turn.ring import Rings
 
@@ -38,6 +39,7 @@ class TurnServices:
     long_term: LongTermMemory
     tools: ToolRegistry
     rings: Rings
+    allowance: Allowance
     late_writes: LateWrites
     chat: Route
     own_identity: Callable[[], UserId | None]

@@ -7,6 +7,7 @@ plain words     themselves; whole words where the script parts words by spaces
 *               one word, whatever it is
 #               a number
 ^  $            the beginning and the end of a clause
+!               the end of the sentence
 , : ? @         a pause, a colon or quotation, a question mark, a mention or link
 """
 
@@ -19,7 +20,7 @@ BREAK = "\n"
 """Stands in a sentence where something was ruled out; nothing matches across it."""
 
 _ELEMENT = re.compile(
-    r"\{(?P<name>\w+)\}|(?P<gap>\.\.\.)|(?P<mark>[()|^$*#,:?@])|(?P<space>\s+)|(?P<word>\w+)"
+    r"\{(?P<name>\w+)\}|(?P<gap>\.\.\.)|(?P<mark>[()|^$!*#,:?@])|(?P<space>\s+)|(?P<word>\w+)"
 )
 _MARKS = {
     "(": "(?:",
@@ -27,6 +28,7 @@ _MARKS = {
     "|": "|",
     "^": "(?:^|(?<=[,:@] ))",
     "$": "(?= ?(?:[,:?\n]|$))",
+    "!": r"(?= *(?:\n|$))",
     "*": r"(?<![^ ])[^ ,:?\n]+(?![^ ])",
     "#": "(?<![0-9])[0-9]+",
     ",": ",",

@@ -61,4 +61,4 @@ def _tag_mark(tag: re.Match[str]) -> str:
 
 
 def _spaced(part: str) -> str:
-    return " ".join(_MARK.sub(r" \g<0> ", _PAUSE.sub(" , ", part)).split())
+    return " ".join(_MARK.sub(r" \g<0> ", _PAUSE.sub(" , ", part)).split()).strip(", ")
