@@ -26,6 +26,7 @@ from bot.persona.personas import Personas
 from bot.privacy.levels import Levels, PrivacyLevel
 from bot.privacy.origins import Origins
 from bot.storage.database import Database
+from bot.storage.state import ApplicationState
 from bot.tools.long_term import CreateLongTermMemory, UpdateLongTermMemory
 from bot.tools.registry import ToolRegistry
 from bot.tools.short_term import UpdateShortTermMemory
@@ -52,17 +53,8 @@ class Application:
     services: TurnServices
     receiver: Receiver
     turn_rows: TurnRows
+    state: ApplicationState
     background: TaskOwner
-
-
-class OwnIdentity:
-    """The bot's user id, which is known only once the transport has connected."""
-
-    def __init__(self) -> None:
-        self.user: UserId | None = None
-
-    def __call__(self) -> UserId | None:
-        return self.user
 
 
 @asynccontextmanager
@@ -102,6 +94,7 @@ async def open_application(
             services=services,
             receiver=_receiver(config, services),
             turn_rows=turn_rows,
+            state=ApplicationState(database),
             background=background,
         )
 
@@ -167,6 +160,7 @@ def _receiver(config: Config, services: TurnServices) -> Receiver:
         queue=TurnQueue(lambda request: run_turn(services, request), limit=config.turn.queue_size),
         working=services.working,
         short_term=services.short_term,
+        levels=services.levels,
     )
 
 

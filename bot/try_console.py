@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from bot.app import OwnIdentity, open_application
+from bot.app import open_application
 from bot.config import Config
 from bot.console import HOME, Console
 from bot.console_script import read_script
@@ -26,7 +26,7 @@ async def try_console(
         list(read_script(script))  # a fault in it is told before a model is started
     async with (
         chosen_model(config, wishes, environ, locale) as routes,
-        open_application(config, routes, own_identity=OwnIdentity()) as app,
+        open_application(config, routes, own_identity=lambda: None) as app,
     ):
         if script is not None:
             await Console(app.services, locale, out=None).play(script, sys.stdout)

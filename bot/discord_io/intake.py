@@ -15,6 +15,8 @@ from bot.i18n import t
 from bot.identifiers import MessageId, UserId
 from bot.turn.messages import IncomingMessage, Person
 
+Named = discord.Role | discord.abc.GuildChannel | discord.Thread
+
 SPOKEN_TYPES = frozenset((discord.MessageType.default, discord.MessageType.reply))
 SEEN_MESSAGES = 10_000
 LONGEST_NAME = 100
@@ -174,14 +176,11 @@ def _plain(content: str, guild: discord.Guild | None) -> str:
     text = COMMAND.sub(r"\1", EMOJI.sub(r"\1", content))
     if guild is None:
         return text
-    text = ROLE.sub(_named("@", lambda role: guild.get_role(role)), text)
-    return CHANNEL.sub(_named("#", lambda channel: guild.get_channel_or_thread(channel)), text)
+    text = ROLE.sub(_named("@", guild.get_role), text)
+    return CHANNEL.sub(_named("#", guild.get_channel_or_thread), text)
 
 
-def _named(
-    sign: str,
-    find: Callable[[int], discord.Role | discord.abc.GuildChannel | discord.Thread | None],
-) -> Callable[[re.Match[str]], str]:
+def _named(sign: str, find: Callable[[int], Named | None]) -> Callable[[re.Match[str]], str]:
     def name(match: re.Match[str]) -> str:
         found = find(int(match[1]))
         return match[0] if found is None else f"{sign}{found.name.removeprefix(sign)}"
@@ -201,10 +200,8 @@ def _marks(message: discord.Message, locale: str) -> Iterator[str]:
         yield t("ui.delivery.forwarded", locale)
     if not message.content and not message.attachments:
         for embed in message.embeds:
-            title = embed.title
-            yield (
-                _mark("embed", title, locale) if title else t("ui.delivery.untitled_embed", locale)
-            )
+            kind = "embed" if embed.title else "untitled_embed"
+            yield _mark(kind, embed.title or "", locale)
 
 
 def _mark(kind: str, name: str, locale: str) -> str:

@@ -189,8 +189,12 @@ def _http_client(base_url: str) -> httpx2.AsyncClient:
     """The connections to one server. Time limits are the client's own, apart from connecting."""
     timeout = openai.Timeout(None, connect=CONNECT_TIMEOUT_S)
     if _is_on_this_machine(base_url):
-        # A proxy named by the environment is not for these, and a TLS context costs 0.1 s.
-        return openai.DefaultAsyncHttpx2Client(timeout=timeout, trust_env=False, verify=False)
+        # A proxy named by the environment is not for these, and a TLS context costs 0.1 s. A new
+        # connection costs nothing, and llama.cpp closes old ones unannounced: 8 of 300 requests
+        # were lost.
+        return openai.DefaultAsyncHttpx2Client(
+            timeout=timeout, trust_env=False, verify=False, headers={"Connection": "close"}
+        )
     return openai.DefaultAsyncHttpx2Client(timeout=timeout)
 
 

@@ -108,9 +108,8 @@ class Route:
                     async for event in events:
                         if outdated:
                             yield Restarted()
-                            outdated = shown = False
-                        if not isinstance(event, Finished):
-                            shown = isinstance(event, TextDelta)
+                            outdated = False
+                        shown = isinstance(event, TextDelta)
                         yield event
             except ContextTooLong:
                 raise

@@ -15,11 +15,11 @@ from bot.llm.reasoning import without_reasoning
 from bot.llm.routing import Route
 from bot.llm.strict_schema import strict_schema
 from bot.llm.surrogates import without_surrogates
+from bot.prompts import prompt
 
 M = TypeVar("M", bound=BaseModel)
 
 MOST_PROBLEMS_TOLD = 8
-REPAIR = "This answer cannot be used: {problem}. Write the whole JSON object again, and only that."
 
 # A brace in prose or code is not taken for an object.
 _OBJECT = re.compile(r'\{\s*["}]')
@@ -66,7 +66,7 @@ def parse_answer(text: str, model: type[M]) -> M:
 def _problems(error: ValidationError) -> str:
     problems = [
         ": ".join(filter(None, (".".join(map(str, problem["loc"])), problem["msg"])))
-        for problem in error.errors(include_url=False, include_input=False)
+        for problem in error.errors()
     ]
     more = len(problems) - MOST_PROBLEMS_TOLD
     told = problems[:MOST_PROBLEMS_TOLD] + ([f"and {more} more"] if more > 0 else [])
@@ -111,7 +111,7 @@ def _checked(text: str, model: type[M], check: Callable[[M], None] | None) -> M:
 
 def _repairing(request: ChatRequest, answer: str, problem: str) -> ChatRequest:
     said = (ChatMessage(role="assistant", content=answer),) if answer.strip() else ()
-    asked = ChatMessage(role="user", content=REPAIR.format(problem=problem))
+    asked = ChatMessage(role="user", content=prompt("generation.malformed", problem=problem))
     return replace(request, messages=(*request.messages, *said, asked))
 
 

@@ -131,6 +131,10 @@ class ShortTermMemory:
         gone = set(messages)
         self._rewrite(lambda turn: None if turn.message_id in gone else turn)
 
+    def forget_author(self, author: UserId) -> None:
+        """Take everything a person said out of every conversation."""
+        self._rewrite(lambda turn: None if turn.author == author else turn)
+
     def edit_message(self, message: MessageId, content: str) -> None:
         """Bring a message up to its new text in every conversation."""
         self._rewrite(

@@ -8,7 +8,16 @@ from enum import StrEnum
 
 from bot.audience import Audience
 from bot.clock import from_ms, to_ms
-from bot.identifiers import EntryId, LineageId, MessageId, OriginId, PersonaId, TurnId, UserId
+from bot.identifiers import (
+    EntryId,
+    GuildId,
+    LineageId,
+    MessageId,
+    OriginId,
+    PersonaId,
+    TurnId,
+    UserId,
+)
 from bot.llm.tokens import estimate_tokens
 from bot.storage.database import Database
 from bot.storage.statements import Row, Transaction
@@ -80,6 +89,18 @@ class WorkingMemory:
                 "UPDATE buffer_entries SET content = ?, tokens = ?, version = version + 1"
                 " WHERE message_id = ? AND content != ?",
                 (content, tokens, message, content),
+            )
+
+        await self._database.write(job)
+
+    async def forget_author(self, author: UserId, guild: GuildId) -> None:
+        """Take everything a person said out of the buffers of one server, or of all (guild 0)."""
+
+        async def job(tx: Transaction) -> None:
+            await tx.execute(
+                "DELETE FROM buffer_entries WHERE author_id = ?1 AND (?2 = 0 OR origin_id IN"
+                " (SELECT id FROM origins WHERE guild_id = ?2))",
+                (author, guild),
             )
 
         await self._database.write(job)

@@ -50,8 +50,10 @@ class Levels:
         users = {user for user, _ in self._levels}
         return frozenset(user for user in users if self.of(user, guild) >= level)
 
-    async def set(self, user: UserId, guild: GuildId, level: PrivacyLevel) -> None:
-        """Keep a person's level, for one server or EVERYWHERE."""
+    async def set(
+        self, user: UserId, guild: GuildId, level: PrivacyLevel, *, name: str | None = None
+    ) -> None:
+        """Keep a person's level, for one server or EVERYWHERE, and the name they go by."""
 
         async def job(tx: Transaction) -> None:
             await tx.execute(
@@ -60,6 +62,13 @@ class Levels:
                 " level = excluded.level, changed_at = excluded.changed_at",
                 (user, guild, level.name.lower(), to_ms(self._clock.now())),
             )
+            if name is not None:
+                await tx.execute(
+                    "INSERT INTO people (guild_id, user_id, display_name, seen_at)"
+                    " VALUES (?, ?, ?, ?) ON CONFLICT (guild_id, user_id) DO UPDATE SET"
+                    " display_name = excluded.display_name, seen_at = excluded.seen_at",
+                    (guild, user, name, to_ms(self._clock.now())),
+                )
             tx.after_commit(lambda: self._levels.update({(user, guild): level}))
 
         await self._database.write(job)

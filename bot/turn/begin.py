@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from bot.audience import Origin
 from bot.clock import to_ms
-from bot.errors import StorageUnavailable
+from bot.errors import StorageUnavailable, Unavailable
 from bot.identifiers import EntryId, LineageId, TurnId
 from bot.llm.tokens import estimate_tokens
 from bot.memory import working
@@ -79,8 +79,12 @@ async def _fill_ring(services: TurnServices, request: TurnRequest) -> None:
     place = request.message.place
     services.rings.open(place.channel_id)
     if not services.rings.vouches(place.channel_id):
-        newest = await request.history.newest(place, services.config.context.fetched_messages)
-        services.rings.load(place.channel_id, newest)
+        try:
+            newest = await request.history.newest(place, services.config.context.fetched_messages)
+        except Unavailable as unavailable:  # the next turn asks again
+            log.warning("history_unavailable", extra={"reason": unavailable.reason})
+        else:
+            services.rings.load(place.channel_id, newest)
     for message in request.messages:
         services.rings.hear(message)
 

@@ -1,6 +1,6 @@
 """What a transport hands to the turn, and the ports through which a turn speaks back."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 
@@ -34,6 +34,10 @@ class IncomingMessage:
     replies_to_us: bool = False
     is_own: bool = False
     is_system: bool = False
+
+    def replying_to_us(self, *, ours: bool) -> "IncomingMessage":
+        """The message, knowing whether what it replies to is ours."""
+        return replace(self, replies_to_us=ours)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

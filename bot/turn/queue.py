@@ -10,7 +10,7 @@ from bot.background import TaskOwner
 from bot.identifiers import ChannelId, MessageId
 from bot.turn.messages import IncomingMessage, TurnRequest
 
-Admission = Literal["taken", "busy"]
+Admission = Literal["taken", "busy", "closed"]
 
 
 @dataclass(slots=True)
@@ -33,11 +33,11 @@ class TurnQueue:
         self._closed = False
 
     def submit(self, request: TurnRequest) -> Admission:
-        """Take a turn on; "busy" where too many wait in its channel already."""
+        """Take a turn on; "busy": too many wait in its channel; "closed": we are ending."""
         channel = request.message.place.channel_id
         line = self._lines.get(channel)
         if self._closed:
-            return "busy"
+            return "closed"
         if line is None:
             line = self._lines[channel] = _Line()
             line.waiting.append(request)

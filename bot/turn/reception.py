@@ -3,15 +3,16 @@
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from bot.identifiers import MessageId
+from bot.identifiers import GuildId, MessageId
 from bot.memory.short_term import ShortTermMemory
 from bot.memory.working import WorkingMemory
-from bot.turn.messages import Delivery, History, IncomingMessage, TurnRequest
+from bot.privacy.levels import Levels, PrivacyLevel
+from bot.turn.messages import Delivery, History, IncomingMessage, Person, TurnRequest
 from bot.turn.queue import TurnQueue
 from bot.turn.ring import Rings
 from bot.turn.triggers import Triggers
 
-Reception = Literal["heard", "joined", "taken", "busy"]
+Reception = Literal["heard", "joined", "taken", "busy", "closed"]
 
 
 class Receiver:
@@ -25,12 +26,14 @@ class Receiver:
         queue: TurnQueue,
         working: WorkingMemory,
         short_term: ShortTermMemory,
+        levels: Levels,
     ) -> None:
         self.rings = rings
         self.queue = queue
         self._triggers = triggers
         self._working = working
         self._short_term = short_term
+        self._levels = levels
 
     def receive(
         self, message: IncomingMessage, delivery: Callable[[], Delivery], history: History
@@ -45,6 +48,18 @@ class Receiver:
         if not starts:
             return "heard"
         return self.queue.submit(TurnRequest(message=message, delivery=delivery(), history=history))
+
+    async def set_level(self, person: Person, guild: GuildId, level: PrivacyLevel) -> None:
+        """Keep a person's level; going up to FULL erases what was captured of them in passing.
+
+        `guild` is EVERYWHERE, or the one server that the level is for. The name stays known, so
+        that a text which names them can be refused.
+        """
+        await self._levels.set(person.id, guild, level, name=person.name)
+        if level is PrivacyLevel.FULL:
+            self.rings.forget_where(lambda message: message.author.id == person.id)
+            self._short_term.forget_author(person.id)
+            await self._working.forget_author(person.id, guild)
 
     async def forget_messages(self, messages: Sequence[MessageId]) -> None:
         """Messages were deleted: they leave the ring, waiting turns and both memories at once."""

@@ -142,6 +142,13 @@ async def test_a_proxy_of_the_environment_is_not_used_for_this_machine(
         assert text_of(await answer_of(client)) == "echo: hello"
 
 
+async def test_no_connection_is_kept_to_a_server_on_this_machine(
+    model: LoopbackModel, client: ModelClient
+) -> None:
+    await answer_of(client)
+    assert model.last.headers["Connection"] == "close"
+
+
 # --- what is read
 
 

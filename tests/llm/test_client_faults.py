@@ -197,6 +197,12 @@ async def test_the_providers_retry_time_is_passed_on(
     assert least <= told <= most
 
 
+async def test_a_retry_date_without_a_zone_is_utc() -> None:
+    with pytest.raises(ModelFault) as caught:
+        await answer_to(error(429, {}, Retry_After="Wed, 01 Jan 2020 00:00:00 -0000"))
+    assert caught.value.retry_after_s == 0
+
+
 @pytest.mark.parametrize("told", ["", "soon", "nan", "inf"])
 async def test_a_retry_time_that_makes_no_sense_is_none(told: str) -> None:
     with pytest.raises(ModelFault) as caught:

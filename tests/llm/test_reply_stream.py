@@ -29,7 +29,7 @@ others = names.filter(lambda name: name not in {"reply", "action"})
     after=st.dictionaries(others, values, max_size=2),
     ascii_only=st.booleans(),
     indent=st.sampled_from([None, 2]),
-    prose=st.sampled_from(["", "```json\n", 'Here is the "object": ']),
+    prose=st.sampled_from(["", "```json\n", 'Here is the "object": ', "[see: "]),
     data=st.data(),
 )
 def test_any_reply_is_read_from_any_pieces(

@@ -57,6 +57,10 @@ class Call(BaseModel):
     kind: Literal["call"]
 
 
+class Held(BaseModel):
+    quote: Annotated[Quote, Field(description="The best words.")]
+
+
 class Choice(BaseModel):
     one: Annotated[Reply | Call, Field(discriminator="kind")]
 
@@ -207,6 +211,12 @@ def test_the_order_of_the_properties_is_kept() -> None:
     properties = strict_schema(Chunk)["properties"]
     assert isinstance(properties, dict)
     assert list(properties) == ["content", "importance", "quotes", "mood"]
+
+
+def test_a_field_may_describe_the_model_it_holds() -> None:
+    properties: Any = strict_schema(Held)["properties"]
+    assert properties["quote"]["description"] == "The best words."
+    assert properties["quote"]["required"] == ["words"]
 
 
 def test_a_choice_between_models_is_any_of_them() -> None:

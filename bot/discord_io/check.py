@@ -1,0 +1,71 @@
+"""What of Discord is missing, and where to mend it."""
+
+import discord
+
+from bot.check_line import CheckLine
+from bot.config import Config
+from bot.discord_io.client import wanted_intents
+from bot.discord_io.pacing import CALL_FAILED
+
+NEEDED = discord.Permissions(
+    view_channel=True,
+    send_messages=True,
+    send_messages_in_threads=True,
+    read_message_history=True,
+    add_reactions=True,
+    attach_files=True,
+    embed_links=True,
+)
+
+
+async def check_discord(config: Config, token: str) -> list[CheckLine]:
+    """Log in without connecting; look at token, intents and the permissions in each server."""
+    client = discord.Client(intents=wanted_intents(config))
+    try:
+        async with client:
+            await client.login(token)
+            return [*await _application(client, config), *await _servers(client)]
+    except discord.LoginFailure:
+        return [CheckLine(verdict="fault", key="errors.discord.token")]
+    except CALL_FAILED as error:
+        params = {"reason": str(error)}
+        return [CheckLine(verdict="fault", key="errors.discord.unreachable", params=params)]
+
+
+async def _application(client: discord.Client, config: Config) -> list[CheckLine]:
+    application = await client.application_info()
+    lines = [CheckLine(verdict="ok", key="check.token", params={"name": application.name})]
+    flags = application.flags
+    allowed = flags.gateway_message_content or flags.gateway_message_content_limited
+    if config.discord.message_content_intent and not allowed:
+        lines.append(CheckLine(verdict="fault", key="errors.discord.intent"))
+    return lines
+
+
+async def _servers(client: discord.Client) -> list[CheckLine]:
+    guilds = [guild async for guild in client.fetch_guilds()]
+    if not guilds:
+        invite = discord.utils.oauth_url(client.application_id or 0, permissions=NEEDED)
+        return [CheckLine(verdict="warning", key="check.no_server", params={"invite": invite})]
+    return [await _permissions(client, guild) for guild in guilds]
+
+
+async def _permissions(client: discord.Client, guild: discord.Guild) -> CheckLine:
+    """What her roles allow in a server; single channels may still say otherwise."""
+    us = client.user
+    if us is None:
+        raise RuntimeError("asked for our own user before the login")
+    member = await guild.fetch_member(us.id)
+    roles = [guild.default_role, *member.roles] if guild.roles else await guild.fetch_roles()
+    mine = {role.id for role in member.roles}
+    granted = discord.Permissions.none()
+    for role in roles:
+        if role.is_default() or role.id in mine:
+            granted |= role.permissions
+    params = {"server": guild.name}
+    if granted.administrator or granted.is_superset(NEEDED):
+        return CheckLine(verdict="ok", key="check.permissions", params=params)
+    lacking = [name for name, needed in NEEDED if needed and not getattr(granted, name)]
+    missing = ", ".join(name.replace("_", " ") for name in lacking)
+    params["missing"] = missing
+    return CheckLine(verdict="fault", key="check.permissions_missing", params=params)

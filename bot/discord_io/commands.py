@@ -1,0 +1,78 @@
+"""What all slash commands share: who asked, from where, and how errors are answered."""
+
+from collections.abc import Sequence
+
+import discord
+
+from bot.audience import Origin
+from bot.discord_io.audience import place_of
+from bot.discord_io.client import MadeleineBot
+from bot.discord_io.splitter import split
+from bot.errors import Denied, UserError
+from bot.features import Flag
+from bot.i18n import t
+from bot.identifiers import UserId
+from bot.memory.long_term import Actor, Listening
+from bot.turn.messages import Person
+
+Interaction = discord.Interaction[MadeleineBot]
+
+MOST_MESSAGES = 5
+"""Discord lets a command answer with so many follow-ups where it is only installed for a user."""
+
+
+def locale_of(interaction: Interaction) -> str:
+    """The language of the person who gave the command."""
+    return interaction.locale.value
+
+
+def person_of(interaction: Interaction) -> Person:
+    """Who gave the command."""
+    user = interaction.user
+    return Person(
+        id=UserId(user.id), name=user.display_name, is_manager=interaction.permissions.manage_guild
+    )
+
+
+async def origin_of(interaction: Interaction) -> Origin:
+    """Where the command was given. Raises UserError where that is no place to talk in."""
+    channel = interaction.channel
+    if channel is None or isinstance(channel, discord.CategoryChannel | discord.ForumChannel):
+        raise UserError("errors.command.no_channel")
+    return await interaction.client.services.origins.of(place_of(channel))
+
+
+async def listening_of(interaction: Interaction) -> Listening:
+    """From where a command reads memories: the room where it was given."""
+    services = interaction.client.services
+    origin = await origin_of(interaction)
+    persona = await services.personas.main(origin.guild_id)
+    audience = await services.origins.audience_in(origin)
+    return Listening(server=origin.guild_id, lineage=persona.lineage, audience=audience)
+
+
+async def actor_of(interaction: Interaction, listening: Listening) -> Actor:
+    """On whose behalf a command changes memory."""
+    person = person_of(interaction)
+    services = interaction.client.services
+    return Actor(
+        user=person.id,
+        is_manager=person.is_manager,
+        may_teach_server=await services.features.enabled(listening.server, Flag.MEMBER_TEACHING),
+    )
+
+
+def require_manager(interaction: Interaction) -> None:
+    """Raise Denied for everybody else; Discord's own check can be set aside by a server."""
+    if not interaction.permissions.manage_guild:
+        raise Denied("errors.command.managers_only")
+
+
+async def answer(interaction: Interaction, text: str) -> None:
+    """Answer a deferred command, for its author alone; a long answer takes several messages."""
+    pieces: Sequence[str] = split(text)
+    for piece in pieces[:MOST_MESSAGES]:
+        await interaction.followup.send(piece, ephemeral=True)
+    if len(pieces) > MOST_MESSAGES:
+        more = t("ui.more", locale_of(interaction))
+        await interaction.followup.send(more, ephemeral=True)

@@ -1,0 +1,90 @@
+"""`madeleine run`: connect to Discord, answer, and end cleanly when told to."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Mapping
+
+import discord
+
+from bot.app import Application, open_application, router_settings
+from bot.config import Config, require_chat, resolve_token
+from bot.discord_io.client import MadeleineBot, OwnIdentity
+from bot.errors import StartupError
+
+log = logging.getLogger(__name__)
+
+
+async def run_discord(config: Config, environ: Mapping[str, str]) -> int:
+    """Answer in Discord until SIGINT or SIGTERM; returns 0.
+
+    Raises ConfigError where token or model are missing, StartupError where Discord or the database
+    refuses us.
+    """
+    require_chat(config)
+    token = resolve_token(config, environ).get_secret_value()
+    identity = OwnIdentity()
+    routes = router_settings(config, environ)
+    async with open_application(config, routes, own_identity=identity) as app:
+        bot = MadeleineBot(
+            config=config,
+            services=app.services,
+            receiver=app.receiver,
+            turn_rows=app.turn_rows,
+            state=app.state,
+            background=app.background,
+            identity=identity,
+        )
+        told_to_stop = _stop_event()
+        connection = asyncio.create_task(bot.start(token))
+        waiting = asyncio.create_task(told_to_stop.wait())
+        try:
+            await asyncio.wait({connection, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            if connection.done():
+                _raise_refusal(connection)
+        finally:
+            waiting.cancel()
+            await _shut_down(config, app, bot, connection)
+    return 0
+
+
+def _stop_event() -> asyncio.Event:
+    """Set by SIGINT and SIGTERM. Discord's own `run` would leave at once, without closing."""
+    event = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        try:
+            loop.add_signal_handler(number, event.set)
+        except NotImplementedError:  # Windows
+            signal.signal(number, lambda _number, _frame: loop.call_soon_threadsafe(event.set))
+    return event
+
+
+def _raise_refusal(connection: asyncio.Task[None]) -> None:
+    """Raise why the connection ended on its own, in words that say what to mend."""
+    try:
+        connection.result()
+    except discord.LoginFailure as error:
+        raise StartupError("errors.discord.token") from error
+    except discord.PrivilegedIntentsRequired as error:
+        raise StartupError("errors.discord.intent") from error
+    except (discord.HTTPException, discord.GatewayNotFound, OSError) as error:
+        raise StartupError("errors.discord.unreachable", reason=str(error)) from error
+
+
+async def _shut_down(
+    config: Config, app: Application, bot: MadeleineBot, connection: asyncio.Task[None]
+) -> None:
+    """Stop intake, let turns end, then cancel them, write what waits, and close."""
+    log.info("stopping")
+    await app.receiver.queue.close(
+        grace_s=config.discord.shutdown_turns_ms / 1000,
+        cancel_s=config.discord.shutdown_cancel_ms / 1000,
+    )
+    await app.services.late_writes.retry()
+    closing = asyncio.create_task(bot.close())
+    _, late = await asyncio.wait({closing}, timeout=config.discord.shutdown_close_ms / 1000)
+    for task in (connection, *late):
+        task.cancel()
+    await asyncio.gather(connection, closing, return_exceptions=True)
+    log.info("stopped")

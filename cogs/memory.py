@@ -1,0 +1,142 @@
+"""/memory: what Madeleine keeps, seen and mended by people."""
+
+from zoneinfo import ZoneInfo
+
+from discord import app_commands
+from discord.ext import commands
+
+from bot.audience import DIRECT_MESSAGES
+from bot.clock import naturalize_time
+from bot.discord_io.client import MadeleineBot
+from bot.discord_io.commands import (
+    Interaction,
+    actor_of,
+    answer,
+    listening_of,
+    locale_of,
+    person_of,
+)
+from bot.discord_io.translation import text
+from bot.i18n import t
+from bot.identifiers import MemoryId
+from bot.memory.long_term import Memory, NewMemory, Scope, Source
+from bot.memory.references import show_names
+
+ABOUT = [
+    app_commands.Choice(name=text("memory.about.me"), value="me"),
+    app_commands.Choice(name=text("memory.about.server"), value="server"),
+]
+LONGEST_TEXT = 1_000
+
+
+class MemoryCommands(
+    commands.GroupCog, group_name=text("memory.name"), group_description=text("memory.description")
+):
+    """Shows, teaches and forgets memories, as they are heard where the command is given."""
+
+    def __init__(self, bot: MadeleineBot) -> None:
+        self._bot = bot
+
+    @app_commands.command(
+        name=text("memory.show.name"), description=text("memory.show.description")
+    )
+    async def show(self, interaction: Interaction) -> None:
+        await interaction.response.defer(ephemeral=True)
+        person, locale = person_of(interaction), locale_of(interaction)
+        listening = await listening_of(interaction)
+        services = self._bot.services
+        about_you = await services.long_term.held_about(person.id, listening)
+        about_server = await services.long_term.server_memories(listening)
+        note = await services.short_term.of_room(listening.audience, listening.lineage)
+        blocks = (
+            self._block("ui.memory.about_you", about_you, locale),
+            self._block("ui.memory.about_server", about_server, locale),
+            t("ui.memory.note", locale, text=_mentions(note.summary))
+            if note and note.summary
+            else "",
+        )
+        await answer(interaction, "\n".join(filter(None, blocks)) or t("ui.memory.nothing", locale))
+
+    @app_commands.command(
+        name=text("memory.teach.name"), description=text("memory.teach.description")
+    )
+    @app_commands.rename(
+        content=text("memory.teach.content.name"), about=text("memory.teach.about.name")
+    )
+    @app_commands.describe(
+        content=text("memory.teach.content.description"),
+        about=text("memory.teach.about.description"),
+    )
+    @app_commands.choices(about=ABOUT)
+    async def teach(
+        self,
+        interaction: Interaction,
+        content: app_commands.Range[str, 1, LONGEST_TEXT],
+        about: str = "me",
+    ) -> None:
+        await interaction.response.defer(ephemeral=True)
+        person, listening = person_of(interaction), await listening_of(interaction)
+        origin = listening.audience.here
+        if listening.server != DIRECT_MESSAGES:
+            origin = (await self._bot.services.origins.of_server(listening.server)).id
+        new = NewMemory(
+            scope=Scope.SERVER if about == "server" else Scope.PERSONAL,
+            server=listening.server,
+            subject=None if about == "server" else person.id,
+            lineage=listening.lineage,
+            content=content.strip(),
+            source=Source(
+                origin=origin,
+                message_id=None,
+                said_by=person.id,
+                said_at=interaction.created_at,
+            ),
+            by_person=True,
+        )
+        actor = await actor_of(interaction, listening)
+        kept = await self._bot.services.long_term.create(new, actor, listening)
+        key = "ui.memory.known" if kept.known_before else "ui.memory.taught"
+        await answer(interaction, t(key, locale_of(interaction), id=kept.id))
+
+    @app_commands.command(
+        name=text("memory.forget.name"), description=text("memory.forget.description")
+    )
+    @app_commands.rename(memory=text("memory.forget.id.name"))
+    @app_commands.describe(memory=text("memory.forget.id.description"))
+    async def forget(
+        self, interaction: Interaction, memory: app_commands.Range[int, 1, 2**53]
+    ) -> None:
+        await interaction.response.defer(ephemeral=True)
+        listening = await listening_of(interaction)
+        actor = await actor_of(interaction, listening)
+        old = await self._bot.services.long_term.forget(MemoryId(memory), actor, listening)
+        done = t("ui.memory.forgot", locale_of(interaction), text=_mentions(old.content))
+        await answer(interaction, done)
+
+    def _block(self, heading: str, memories: tuple[Memory, ...], locale: str) -> str:
+        if not memories:
+            return ""
+        return "\n".join((t(heading, locale), *(self._line(m, locale) for m in memories)))
+
+    def _line(self, memory: Memory, locale: str) -> str:
+        """A memory with its number, its age, who told it and where that stands."""
+        zone = ZoneInfo(self._bot.config.locale.zone)
+        now = self._bot.services.clock.now()
+        return t(
+            "ui.memory.line",
+            locale,
+            id=memory.id,
+            text=_mentions(memory.content),
+            age=naturalize_time(now, memory.updated_at, zone, locale),
+            person=f"<@{memory.author}>",
+        )
+
+
+def _mentions(content: str) -> str:
+    """A stored text for Discord, which shows a person's name of the day by itself."""
+    return show_names(content, lambda user: f"<@{user}>")
+
+
+async def setup(bot: MadeleineBot) -> None:
+    """Called by discord.py when the cog is loaded."""
+    await bot.add_cog(MemoryCommands(bot))
