@@ -161,6 +161,7 @@ def _receiver(config: Config, services: TurnServices) -> Receiver:
         working=services.working,
         short_term=services.short_term,
         levels=services.levels,
+        late_writes=services.late_writes,
     )
 
 

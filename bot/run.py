@@ -10,6 +10,7 @@ import discord
 from bot.app import Application, open_application, router_settings
 from bot.config import Config, require_chat, resolve_token
 from bot.discord_io.client import MadeleineBot, OwnIdentity
+from bot.discord_io.pacing import CALL_FAILED
 from bot.errors import StartupError
 
 log = logging.getLogger(__name__)
@@ -68,7 +69,7 @@ def _raise_refusal(connection: asyncio.Task[None]) -> None:
         raise StartupError("errors.discord.token") from error
     except discord.PrivilegedIntentsRequired as error:
         raise StartupError("errors.discord.intent") from error
-    except (discord.HTTPException, discord.GatewayNotFound, OSError) as error:
+    except (*CALL_FAILED, discord.GatewayNotFound, discord.ConnectionClosed) as error:
         raise StartupError("errors.discord.unreachable", reason=str(error)) from error
 
 

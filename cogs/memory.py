@@ -1,5 +1,6 @@
 """/memory: what Madeleine keeps, seen and mended by people."""
 
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from discord import app_commands
@@ -21,6 +22,7 @@ from bot.i18n import t
 from bot.identifiers import MemoryId
 from bot.memory.long_term import Memory, NewMemory, Scope, Source
 from bot.memory.references import show_names
+from bot.memory.short_term_rows import ShortTermText
 
 ABOUT = [
     app_commands.Choice(name=text("memory.about.me"), value="me"),
@@ -51,9 +53,7 @@ class MemoryCommands(
         blocks = (
             self._block("ui.memory.about_you", about_you, locale),
             self._block("ui.memory.about_server", about_server, locale),
-            t("ui.memory.note", locale, text=_mentions(note.summary))
-            if note and note.summary
-            else "",
+            self._note(note.text, locale) if note and note.text else "",
         )
         await answer(interaction, "\n".join(filter(None, blocks)) or t("ui.memory.nothing", locale))
 
@@ -119,17 +119,24 @@ class MemoryCommands(
         return "\n".join((t(heading, locale), *(self._line(m, locale) for m in memories)))
 
     def _line(self, memory: Memory, locale: str) -> str:
-        """A memory with its number, its age, who told it and where that stands."""
-        zone = ZoneInfo(self._bot.config.locale.zone)
-        now = self._bot.services.clock.now()
+        """A memory with its number, its age and who told it."""
         return t(
             "ui.memory.line",
             locale,
             id=memory.id,
             text=_mentions(memory.content),
-            age=naturalize_time(now, memory.updated_at, zone, locale),
+            age=self._age(memory.updated_at, locale),
             person=f"<@{memory.author}>",
         )
+
+    def _note(self, note: ShortTermText, locale: str) -> str:
+        lines = [f"{label}: {text}" for label, text in note.categories.items()]
+        written = _mentions("\n".join(filter(None, (*lines, note.summary))))
+        return t("ui.memory.note", locale, text=written, age=self._age(note.written_at, locale))
+
+    def _age(self, moment: datetime, locale: str) -> str:
+        zone = ZoneInfo(self._bot.config.locale.zone)
+        return naturalize_time(self._bot.services.clock.now(), moment, zone, locale)
 
 
 def _mentions(content: str) -> str:

@@ -48,15 +48,18 @@ class Privacy(
         person, locale = person_of(interaction), locale_of(interaction)
         here = GuildId(interaction.guild_id or 0)
         levels = self._bot.services.levels
-        if level is not None:
+        chosen = None if level is None else PrivacyLevel[level]
+        if chosen is not None:
             guild = here if where == "server" else EVERYWHERE
-            await self._bot.receiver.set_level(person, guild, PrivacyLevel[level])
+            await self._bot.receiver.set_level(person, guild, chosen)
         current = levels.of(person.id, here)
         name = t(f"commands.privacy.levels.{current.name.lower()}", locale)
         lines = [
             t("ui.privacy.level", locale, level=name),
             t(f"ui.privacy.{current.name.lower()}", locale),
         ]
+        if chosen is not None and current > chosen:
+            lines.append(t(f"ui.privacy.stricter_{where}", locale))
         await answer(interaction, "\n".join(lines))
 
 

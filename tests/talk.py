@@ -6,16 +6,21 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zlib import crc32
 
 from bot.app import Application, open_application, router_settings
-from bot.audience import OriginKind, Place
+from bot.audience import DIRECT_MESSAGES, OriginKind, Place
 from bot.config import Config, load_config
-from bot.identifiers import ChannelId, GuildId, MessageId, UserId
+from bot.features import Flag
+from bot.identifiers import ChannelId, GuildId, MemoryId, MessageId, UserId
 from bot.llm.client import ProviderSettings, ToolsMode
+from bot.memory.long_term import Actor, Listening, NewMemory, Scope, Source
+from bot.privacy.levels import PrivacyLevel
 from bot.turn.messages import Delivered, IncomingMessage, Person, TurnRequest
 from bot.turn.pipeline import run_turn
 from bot.turn.report import TurnReport
-from tests.fakes import LoopbackModel
+from bot.turn.reception import Reception
+from tests.fakes import LoopbackModel, ModelRequest
 
 GUILD = GuildId(500)
 BOT = UserId(1)
@@ -102,7 +107,7 @@ class Talk:
 
     def person(self, name: str, *, manager: bool = False) -> Person:
         if name not in self.people:
-            user = UserId(10 + len(self.people))
+            user = UserId(10 + crc32(name.encode()))
             self.people[name] = Person(id=user, name=name, is_manager=manager)
         return self.people[name]
 
@@ -155,6 +160,68 @@ class Talk:
         message = self.message(name, text, channel, mentions_us=False)
         self.app.services.rings.hear(message)
         return message
+
+    def send(self, message: IncomingMessage) -> tuple[Reception, RecordingDelivery]:
+        """Bring a message in as a transport does: its turn, if it takes one, runs by itself."""
+        delivery = RecordingDelivery(self.clock, self.next_id())
+        received = self.app.receiver.receive(message, lambda: delivery, self.history)
+        return received, delivery
+
+    def own(self, text: str, channel: str = "general", **more: object) -> IncomingMessage:
+        """A message of Madeleine's own, as a transport reads it from the past."""
+        me = Person(id=BOT, name="Madeleine", is_bot=True)
+        more = {"author": me, "is_own": True, "mentions_us": False, **more}
+        return self.message("Madeleine", text, channel, **more)
+
+    async def teach(
+        self, content: str, *, about: str | None = None, by: str = "Ann", channel: str = "general"
+    ) -> MemoryId:
+        """Keep a memory about a person, or about the server, as said in a channel."""
+        services = self.app.services
+        place = self.place(channel)
+        origin = await services.origins.of(place)
+        listening = Listening(
+            server=origin.guild_id,
+            lineage=(await services.personas.main(place.guild_key)).lineage,
+            audience=await services.origins.audience_in(origin),
+        )
+        said_by = self.person(by).id
+        new = NewMemory(
+            scope=Scope.SERVER if about is None else Scope.PERSONAL,
+            server=origin.guild_id,
+            subject=None if about is None else self.person(about).id,
+            lineage=listening.lineage,
+            content=content,
+            source=Source(
+                origin=origin.id, message_id=None, said_by=said_by, said_at=self.clock.now()
+            ),
+        )
+        actor = Actor(user=said_by, is_manager=False)
+        return (await services.long_term.create(new, actor, listening)).id
+
+    async def level(self, name: str, level: PrivacyLevel, guild: GuildId = DIRECT_MESSAGES) -> None:
+        """Choose a privacy level, everywhere or for one server."""
+        await self.app.receiver.set_level(self.person(name), guild, level)
+
+    async def switch(self, flag: Flag, *, on: bool, guild: GuildId = GUILD) -> None:
+        """Switch a feature of the server."""
+        by = self.person("Manager", manager=True).id
+        await self.app.services.features.switch(guild, flag, enabled=on, by=by)
+
+    @property
+    def prompt(self) -> ModelRequest:
+        """What the model was asked last."""
+        return self.model.last
+
+    @property
+    def lines(self) -> list[str]:
+        """The conversation in the last prompt, line by line, the persona's lines marked with >."""
+        return [
+            line if message["role"] == "user" else f"> {line}"
+            for message in self.prompt.messages
+            if message["role"] in ("user", "assistant")
+            for line in (message["content"] or "").splitlines()
+        ]
 
     async def rows(self, sql: str) -> list[dict[str, object]]:
         """What a query finds in the file."""

@@ -43,11 +43,11 @@ async def _application(client: discord.Client, config: Config) -> list[CheckLine
 
 
 async def _servers(client: discord.Client) -> list[CheckLine]:
-    guilds = [guild async for guild in client.fetch_guilds()]
+    guilds = [guild.id async for guild in client.fetch_guilds()]
     if not guilds:
         invite = discord.utils.oauth_url(client.application_id or 0, permissions=NEEDED)
         return [CheckLine(verdict="warning", key="check.no_server", params={"invite": invite})]
-    return [await _permissions(client, guild) for guild in guilds]
+    return [await _permissions(client, await client.fetch_guild(guild)) for guild in guilds]
 
 
 async def _permissions(client: discord.Client, guild: discord.Guild) -> CheckLine:
@@ -55,17 +55,10 @@ async def _permissions(client: discord.Client, guild: discord.Guild) -> CheckLin
     us = client.user
     if us is None:
         raise RuntimeError("asked for our own user before the login")
-    member = await guild.fetch_member(us.id)
-    roles = [guild.default_role, *member.roles] if guild.roles else await guild.fetch_roles()
-    mine = {role.id for role in member.roles}
-    granted = discord.Permissions.none()
-    for role in roles:
-        if role.is_default() or role.id in mine:
-            granted |= role.permissions
-    params = {"server": guild.name}
-    if granted.administrator or granted.is_superset(NEEDED):
-        return CheckLine(verdict="ok", key="check.permissions", params=params)
+    granted = (await guild.fetch_member(us.id)).guild_permissions
     lacking = [name for name, needed in NEEDED if needed and not getattr(granted, name)]
+    if not lacking:
+        return CheckLine(verdict="ok", key="check.permissions", params={"server": guild.name})
     missing = ", ".join(name.replace("_", " ") for name in lacking)
-    params["missing"] = missing
+    params = {"server": guild.name, "missing": missing}
     return CheckLine(verdict="fault", key="check.permissions_missing", params=params)

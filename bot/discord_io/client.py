@@ -114,9 +114,12 @@ class MadeleineBot(commands.Bot):
     async def on_message(self, message: discord.Message) -> None:
         """Nothing here: the chat cog listens, and there are no commands with a prefix."""
 
-    async def on_ready(self) -> None:
+    async def on_connect(self) -> None:
         """A new session: what was said since the last one ended was not told to us."""
         self.services.rings.doubt_all()
+
+    async def on_ready(self) -> None:
+        """All servers have been told to us."""
         log.info("connected", extra={"guilds": len(self.guilds), "user": self.us.id})
 
     async def on_resumed(self) -> None:

@@ -1,7 +1,5 @@
 """What all slash commands share: who asked, from where, and how errors are answered."""
 
-from collections.abc import Sequence
-
 import discord
 
 from bot.audience import Origin
@@ -69,10 +67,9 @@ def require_manager(interaction: Interaction) -> None:
 
 
 async def answer(interaction: Interaction, text: str) -> None:
-    """Answer a deferred command, for its author alone; a long answer takes several messages."""
-    pieces: Sequence[str] = split(text)
-    for piece in pieces[:MOST_MESSAGES]:
-        await interaction.followup.send(piece, ephemeral=True)
+    """Answer a deferred command, for its author alone; what is too long for that is left out."""
+    pieces = split(text)
     if len(pieces) > MOST_MESSAGES:
-        more = t("ui.more", locale_of(interaction))
-        await interaction.followup.send(more, ephemeral=True)
+        pieces = [*pieces[: MOST_MESSAGES - 1], t("ui.more", locale_of(interaction))]
+    for piece in pieces:
+        await interaction.followup.send(piece, ephemeral=True)

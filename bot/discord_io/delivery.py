@@ -117,11 +117,12 @@ class DiscordDelivery:
         where nothing of it could be.
         """
         self._is_closing = True
-        self._wanted = self._with_footer(self._contents(text), footer)
+        messages = self._pieces(text)
+        self._wanted = self._with_footer(self._as_file_if_long(messages, text), footer)
         try:
             if self._writer is not None:
                 await self._writer
-            await self._complete(text)
+            await self._complete(self._with_footer(messages, footer))
         finally:
             await self._stop()
         delivered = self._delivered()
@@ -158,14 +159,14 @@ class DiscordDelivery:
             if isinstance(error, discord.HTTPException) and error.status < SERVER_FAULTS:
                 self._obstacle = error
 
-    async def _complete(self, text: str) -> None:
+    async def _complete(self, without_file: tuple[_Content, ...]) -> None:
         """Take every step to the whole reply, round what fails."""
         while (step := self._next_step()) is not None:
             try:
                 await self._take(step)
             except CALL_FAILED as error:
                 log.warning("reply_step_failed", extra={"step": step, "reason": repr(error)})
-                if not self._go_round(step, error, text):
+                if not self._go_round(step, error, without_file):
                     self._obstacle = error
                     return
 
@@ -174,10 +175,9 @@ class DiscordDelivery:
             pieces = self._pieces(self._text)
             self._wanted = pieces[: self._config.max_messages]
 
-    def _contents(self, text: str) -> tuple[_Content, ...]:
-        pieces = self._pieces(text)
-        if len(pieces) <= self._config.max_messages:
-            return pieces
+    def _as_file_if_long(self, messages: tuple[_Content, ...], text: str) -> tuple[_Content, ...]:
+        if len(messages) <= self._config.max_messages:
+            return messages
         line = t("ui.delivery.as_file", self._locale)
         return (_Content(content=line, body=text, is_file=True),)
 
@@ -222,7 +222,7 @@ class DiscordDelivery:
             case _:
                 assert_never(step)
 
-    def _go_round(self, step: Step, error: Exception, text: str) -> bool:
+    def _go_round(self, step: Step, error: Exception, without_file: tuple[_Content, ...]) -> bool:
         """Find a way past a step that failed; False where there is none."""
         match step:
             case "edit":
@@ -230,7 +230,7 @@ class DiscordDelivery:
             case "send":
                 if not self._wanted[0].is_file or not isinstance(error, discord.Forbidden):
                     return False
-                self._wanted = self._pieces(text)
+                self._wanted = without_file
             case "delete":
                 (self._surplus or self._shown).pop()
             case _:

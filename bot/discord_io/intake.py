@@ -13,6 +13,7 @@ from bot.discord_io.pacing import CALL_FAILED, persevere
 from bot.errors import Unavailable
 from bot.i18n import t
 from bot.identifiers import MessageId, UserId
+from bot.memory.references import reference_to
 from bot.turn.messages import IncomingMessage, Person
 
 Named = discord.Role | discord.abc.GuildChannel | discord.Thread
@@ -162,13 +163,16 @@ def _text(message: discord.Message, locale: str) -> str:
     """
     lines = [_plain(message.content, message.guild), *_marks(message, locale)]
     text = "\n".join(line for line in lines if line)
-    return USER.sub(r"{p:\1}", text.replace("{p:", "{p :"))
+    text = text.replace("{p:", "{p :")
+    return USER.sub(lambda match: reference_to(UserId(int(match[1]))), text)
 
 
 def _without_address(text: str, us: discord.abc.User) -> str:
     """The text without the mention that only calls us; where nothing else was said, it stays."""
-    rest = text.removeprefix(f"{{p:{us.id}}}")
-    return rest.lstrip(" ,:;\n") or text
+    address = reference_to(UserId(us.id))
+    if not text.startswith(address):
+        return text
+    return text.removeprefix(address).lstrip(" ,:;\n") or text
 
 
 def _plain(content: str, guild: discord.Guild | None) -> str:

@@ -220,15 +220,16 @@ class _View:
     def _line_start(self, place: int) -> int:
         return max(self._start, self._text.rfind("\n", 0, place) + 1)
 
-    def _is_in_fence_line(self, end: int) -> bool:
-        line = self._line_start(end)
-        is_near = 0 < end - line <= LONGEST_FENCE_LINE
-        return is_near and FENCE_BEGINS.match(self._text, line) is not None
-
     def _makes_fence(self, end: int) -> bool:
         """Whether back quotes from inside a line would be a fence at the head of a message."""
         is_inside_line = self._line_start(end) < end
         return is_inside_line and FENCE_BEGINS.match(self._text, end) is not None
+
+    def _is_in_fence_line(self, end: int) -> bool:
+        """Whether a line that is a fence, or that would be one if it ended here, is cut."""
+        line = self._line_start(end)
+        is_near = 0 < end - line <= LONGEST_FENCE_LINE
+        return is_near and FENCE_BEGINS.match(self._text, line) is not None
 
     def _harms_code(self, end: int) -> bool:
         """Whether a code block would lose an indentation, or stand without code on either side."""

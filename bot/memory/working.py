@@ -21,6 +21,7 @@ from bot.identifiers import (
 from bot.llm.tokens import estimate_tokens
 from bot.storage.database import Database
 from bot.storage.statements import Row, Transaction
+from bot.storage.writer import Job
 
 log = logging.getLogger(__name__)
 
@@ -80,19 +81,6 @@ class WorkingMemory:
         )
         return tuple(map(_entry, rows))
 
-    async def edit_message(self, message: MessageId, content: str) -> None:
-        """Bring what was captured of a message up to its new text."""
-        tokens = estimate_tokens(content, _PLAIN_RATIO)
-
-        async def job(tx: Transaction) -> None:
-            await tx.execute(
-                "UPDATE buffer_entries SET content = ?, tokens = ?, version = version + 1"
-                " WHERE message_id = ? AND content != ?",
-                (content, tokens, message, content),
-            )
-
-        await self._database.write(job)
-
     async def forget_author(self, author: UserId, guild: GuildId) -> None:
         """Take everything a person said out of the buffers of one server, or of all (guild 0)."""
 
@@ -105,19 +93,37 @@ class WorkingMemory:
 
         await self._database.write(job)
 
-    async def forget_messages(self, messages: Sequence[MessageId]) -> None:
-        """Take deleted messages, and every piece of a reply that lost one, out of all buffers."""
 
-        async def job(tx: Transaction) -> None:
-            for message in messages:
-                await tx.execute("DELETE FROM buffer_entries WHERE message_id = ?", (message,))
-                await tx.execute(
-                    "DELETE FROM buffer_entries WHERE persona_id IS NOT NULL AND turn_id ="
-                    " (SELECT turn_id FROM turn_replies WHERE message_id = ?)",
-                    (message,),
-                )
+def editing(message: MessageId, content: str) -> Job[None]:
+    """The job that brings what was captured of a message up to its new text."""
+    tokens = estimate_tokens(content, _PLAIN_RATIO)
 
-        await self._database.write(job)
+    async def job(tx: Transaction) -> None:
+        await tx.execute(
+            "UPDATE buffer_entries SET content = ?, tokens = ?, version = version + 1"
+            " WHERE message_id = ? AND content != ?",
+            (content, tokens, message, content),
+        )
+
+    return job
+
+
+def forgetting(messages: Sequence[MessageId]) -> Job[None]:
+    """The job that takes deleted messages out of all buffers.
+
+    A reply of several messages goes whole where one of them is deleted.
+    """
+
+    async def job(tx: Transaction) -> None:
+        for message in messages:
+            await tx.execute("DELETE FROM buffer_entries WHERE message_id = ?", (message,))
+            await tx.execute(
+                "DELETE FROM buffer_entries WHERE persona_id IS NOT NULL AND turn_id ="
+                " (SELECT turn_id FROM turn_replies WHERE message_id = ?)",
+                (message,),
+            )
+
+    return job
 
 
 async def add_entries(

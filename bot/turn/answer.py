@@ -9,15 +9,24 @@ class Answer:
     def __init__(self, own_name: str) -> None:
         self._own_name = own_name
         self._said = ""
+        self._gap = ""
         self._pass = ""
 
     @property
     def text(self) -> str:
         """The whole reply so far, without the name a model may set in front."""
-        fresh = self._pass
-        if self._said and fresh.startswith(self._said):
-            fresh = fresh[len(self._said) :]
-        return _without_name(without_hidden_signs(self._said + fresh), self._own_name)
+        fresh = self._fresh()
+        text = f"{self._said}{self._gap}{fresh}" if fresh else self._said
+        return _without_name(without_hidden_signs(text), self._own_name)
+
+    def _fresh(self) -> str:
+        """What this pass adds: some models begin again with what they said before the call."""
+        if not self._gap:
+            return self._pass.removeprefix(self._said)
+        fresh = self._pass.lstrip()
+        if self._said.startswith(fresh):
+            return ""
+        return fresh.removeprefix(self._said).lstrip()
 
     @property
     def pass_text(self) -> str:
@@ -34,8 +43,8 @@ class Answer:
 
     def end_pass(self, *, joined: bool = False) -> None:
         """The next pass follows; `joined`: it goes on in the middle of a sentence."""
-        text = self.text
-        self._said = text if joined or not text.strip() else text.rstrip() + "\n\n"
+        self._said = self.text if joined else self.text.rstrip()
+        self._gap = "\n\n" if self._said and not joined else ""
         self._pass = ""
 
 

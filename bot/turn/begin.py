@@ -7,12 +7,13 @@ from datetime import timedelta
 from bot.audience import Origin
 from bot.clock import to_ms
 from bot.errors import StorageUnavailable, Unavailable
-from bot.identifiers import EntryId, LineageId, TurnId
+from bot.identifiers import EntryId, LineageId, MessageId, TurnId
 from bot.llm.tokens import estimate_tokens
 from bot.memory import working
 from bot.memory.people import keep_names
 from bot.memory.working import Entry, EntryKind, Utterance
 from bot.persona.personas import Persona
+from bot.privacy.levels import PrivacyLevel
 from bot.storage.statements import Transaction
 from bot.turn.messages import IncomingMessage, TurnRequest
 from bot.turn.services import TurnServices
@@ -36,16 +37,20 @@ class Begun:
 
 
 async def begin(services: TurnServices, request: TurnRequest) -> Begun | None:
-    """Capture what was said since the last turn and record this one; None: it was taken before.
+    """Capture what was said since the last turn and record this one.
 
-    Where the database cannot be written the turn goes on: what is in the ring is captured by the
+    None where the message was taken before, or its author went FULL while it waited. Where the database cannot be written the turn goes on: what is in the ring is captured by the
     next turn that can.
     """
-    place = request.message.place
+    place, author = request.message.place, request.message.author
+    if services.levels.of(author.id, place.guild_key) is PrivacyLevel.FULL:
+        return None
     origin = await services.origins.of(place)
     persona = await services.personas.main(place.guild_key)
     await _fill_ring(services, request)
+    await services.late_writes.retry()
     said = _since_last_time(services, request)
+    asked = {message.id for message in request.messages}
 
     async def job(tx: Transaction) -> TurnId | None:
         now = services.clock.now()
@@ -57,10 +62,11 @@ async def begin(services: TurnServices, request: TurnRequest) -> Begun | None:
         await keep_names(tx, origin.guild_id, names.items(), to_ms(now))
         active = timedelta(hours=services.config.context.active_channel_hours)
         for lineage in {persona.lineage, *await active_lineages(tx, origin.id, now, active)}:
-            await _capture(tx, services, origin, lineage, persona, said)
+            await _capture(tx, services, origin, lineage, persona, said, asked)
+            if said and services.rings.vouches(place.channel_id):
+                await working.advance_cursor(tx, origin.id, lineage, said[-1].id)
         return turn
 
-    await services.late_writes.retry()
     try:
         turn = await services.database.write(job)
     except StorageUnavailable as unavailable:
@@ -81,7 +87,7 @@ async def _fill_ring(services: TurnServices, request: TurnRequest) -> None:
     if not services.rings.vouches(place.channel_id):
         try:
             newest = await request.history.newest(place, services.config.context.fetched_messages)
-        except Unavailable as unavailable:  # the next turn asks again
+        except Unavailable as unavailable:  # the next turn asks again; the cursor stays behind
             log.warning("history_unavailable", extra={"reason": unavailable.reason})
         else:
             services.rings.load(place.channel_id, newest)
@@ -103,9 +109,11 @@ async def _capture(
     lineage: LineageId,
     persona: Persona,
     said: tuple[IncomingMessage, ...],
+    asked: set[MessageId],
 ) -> None:
+    """Write what lies beyond the cursor, and what is asked: the ring may have lost it before."""
     cursor = await working.cursor_of(tx, origin.id, lineage)
-    new = [message for message in said if message.id > cursor]
+    new = [message for message in said if message.id > cursor or message.id in asked]
     replies = await known_replies(tx, [message.id for message in new if message.is_own])
     await working.add_entries(
         tx,
@@ -115,8 +123,6 @@ async def _capture(
         scene_silence=timedelta(minutes=services.config.handoff.scene_silence_min),
         limit=services.config.memory.buffer_max_entries,
     )
-    if new:
-        await working.advance_cursor(tx, origin.id, lineage, new[-1].id)
 
 
 def _utterance(message: IncomingMessage, persona: Persona) -> Utterance:

@@ -67,7 +67,7 @@ async def read_context(services: TurnServices, request: TurnRequest, begun: Begu
     audience = await services.origins.audience_in(begun.origin)
     listening = Listening(server=guild, lineage=begun.persona.lineage, audience=audience)
     entries = await services.working.entries(audience, begun.persona.lineage)
-    entries = (*entries, *begun.uncaptured)
+    entries = _question_last((*entries, *begun.uncaptured), request)
     takes_part = _participants(request, entries)
     server_memories = await services.long_term.server_memories(listening)
     personal = {
@@ -98,6 +98,12 @@ async def read_context(services: TurnServices, request: TurnRequest, begun: Begu
         now=services.clock.now(),
         zone=ZoneInfo(services.config.locale.zone),
     )
+
+
+def _question_last(entries: tuple[Entry, ...], request: TurnRequest) -> tuple[Entry, ...]:
+    """The talk with what this turn answers at its end: while it waited, other things were said."""
+    asked = {message.id for message in request.messages}
+    return tuple(sorted(entries, key=lambda entry: entry.message_id in asked))
 
 
 def _participants(request: TurnRequest, entries: tuple[Entry, ...]) -> tuple[UserId, ...]:

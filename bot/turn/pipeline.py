@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 async def run_turn(services: TurnServices, request: TurnRequest) -> TurnReport | None:
-    """Take one turn; None where the message was answered before.
+    """Take one turn; None where the message was answered before, or may not be answered.
 
     Whatever fails is told to the person in plain words, and the turn is closed. Only cancellation
     passes through, after what stands in the channel was kept.
@@ -31,7 +31,7 @@ async def run_turn(services: TurnServices, request: TurnRequest) -> TurnReport |
         return await _apologise(services, request, None, beginning.error)
     begun = beginning.value
     if begun is None:
-        log.info("turn_taken_before", extra={"message": request.message.id})
+        log.info("turn_not_taken", extra={"message_id": request.message.id})
         return None
     try:
         outcome = await settle(_answer(services, request, begun))

@@ -5,8 +5,9 @@ from typing import Literal
 
 from bot.identifiers import GuildId, MessageId
 from bot.memory.short_term import ShortTermMemory
-from bot.memory.working import WorkingMemory
-from bot.privacy.levels import Levels, PrivacyLevel
+from bot.memory.working import WorkingMemory, editing, forgetting
+from bot.privacy.levels import EVERYWHERE, Levels, PrivacyLevel
+from bot.turn.late_writes import LateWrites
 from bot.turn.messages import Delivery, History, IncomingMessage, Person, TurnRequest
 from bot.turn.queue import TurnQueue
 from bot.turn.ring import Rings
@@ -27,6 +28,7 @@ class Receiver:
         working: WorkingMemory,
         short_term: ShortTermMemory,
         levels: Levels,
+        late_writes: LateWrites,
     ) -> None:
         self.rings = rings
         self.queue = queue
@@ -34,6 +36,7 @@ class Receiver:
         self._working = working
         self._short_term = short_term
         self._levels = levels
+        self._late_writes = late_writes
 
     def receive(
         self, message: IncomingMessage, delivery: Callable[[], Delivery], history: History
@@ -57,7 +60,10 @@ class Receiver:
         """
         await self._levels.set(person.id, guild, level, name=person.name)
         if level is PrivacyLevel.FULL:
-            self.rings.forget_where(lambda message: message.author.id == person.id)
+            self.rings.forget_where(
+                lambda message: message.author.id == person.id
+                and guild in (EVERYWHERE, message.place.guild_key)
+            )
             self._short_term.forget_author(person.id)
             await self._working.forget_author(person.id, guild)
 
@@ -67,11 +73,11 @@ class Receiver:
         self._short_term.forget_messages(messages)
         for message in messages:
             self.queue.cancel_message(message)
-        await self._working.forget_messages(messages)
+        await self._late_writes.write(forgetting(messages))
 
     async def edit_message(self, message: MessageId, text: str) -> None:
         """A message was edited: every copy says what it says now."""
         self.rings.edit_message(message, text)
         self._short_term.edit_message(message, text)
         self.queue.edit_message(message, text)
-        await self._working.edit_message(message, text)
+        await self._late_writes.write(editing(message, text))

@@ -36,18 +36,17 @@ class Rings:
 
     def hear(self, message: IncomingMessage) -> None:
         """Take in a message, if its channel is in talk and its author may be captured."""
+        self._drop_quiet()
         ring = self._rings.get(message.place.channel_id)
         if ring is not None:
             self._add(ring, (message,))
 
     def open(self, channel: ChannelId) -> None:
         """Begin (or go on) to listen to a channel, because a turn is taken there."""
+        self._drop_quiet()
         now = self._clock.now()
-        ring = self._rings.setdefault(channel, _Ring(used_at=now))
-        ring.used_at = now
+        self._rings.setdefault(channel, _Ring(used_at=now)).used_at = now
         self._rings.move_to_end(channel)
-        for old in [c for c, r in self._rings.items() if now - r.used_at >= self._active]:
-            del self._rings[old]
 
     def vouches(self, channel: ChannelId) -> bool:
         """Whether nothing can have been missed since the last capture."""
@@ -87,6 +86,15 @@ class Rings:
         """Events were lost: every channel's newest messages must be read again."""
         for ring in self._rings.values():
             ring.vouches = False
+
+    def _drop_quiet(self) -> None:
+        """Where no turn ran for long, nobody is listened to; the rings stand in order of use."""
+        now = self._clock.now()
+        while self._rings:
+            channel, ring = next(iter(self._rings.items()))
+            if now - ring.used_at < self._active:
+                return
+            del self._rings[channel]
 
     def _add(self, ring: _Ring, messages: Iterable[IncomingMessage]) -> None:
         for message in messages:

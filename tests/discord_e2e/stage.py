@@ -1,10 +1,11 @@
 """Madeleine on a loopback Discord: started as `madeleine run` starts her, watched from outside."""
 
 import asyncio
+import logging
 import signal
 import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,17 +16,40 @@ from tests.fakes import Channel, LoopbackDiscord, LoopbackModel, Message, ModelR
 ENDED = ("done", "failed")
 
 
+@contextmanager
+def _hearing(event: str) -> Iterator[list[logging.LogRecord]]:
+    """Collects an event that her client logs."""
+    heard: list[logging.LogRecord] = []
+
+    class Ear(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.getMessage() == event:
+                heard.append(record)
+
+    logger, ear = logging.getLogger("bot.discord_io.client"), Ear()
+    before = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(ear)
+    try:
+        yield heard
+    finally:
+        logger.removeHandler(ear)
+        logger.setLevel(before)
+
+
 @dataclass
 class Stage:
     """One Discord, one model, one database; she may be started on them again and again.
 
-    `settings` are config keys as environment variables write them: `LLM__RETRIES="1"`.
+    `settings` are config keys as environment variables write them: `LLM__RETRIES="1"`; `tokens`
+    are variables that replace the right ones.
     """
 
     discord: LoopbackDiscord
     model: LoopbackModel
     folder: Path
     settings: dict[str, str] = field(default_factory=dict[str, str])
+    tokens: dict[str, str] = field(default_factory=dict[str, str])
 
     # --- starting and ending
 
@@ -40,10 +64,11 @@ class Stage:
             "LLM__CHAT__BASE_URL": self.model.base_url,
             "LLM__CHAT__MODEL": "loopback-model",
             "DELIVERY__EDIT_INTERVAL_MS": "20",
+            "DISCORD__SHUTDOWN_TURNS_MS": "100",
             **self.settings,
         }
         named = {f"MADELEINE__{key}": value for key, value in keys.items()}
-        return self.discord.environment(**named)
+        return self.discord.environment(**named, **self.tokens)
 
     def config(self) -> Config:
         return load_config(None, self.environment)
@@ -51,12 +76,10 @@ class Stage:
     @asynccontextmanager
     async def madeleine(self) -> AsyncIterator[None]:
         """Madeleine in this process, connected; ended by cancelling her at the end."""
-        with self.discord.patched(ready_timeout=0.01):
+        with self.discord.patched(ready_timeout=0.01), _hearing("connected") as heard:
             running = asyncio.create_task(run_discord(self.config(), self.environment))
             try:
-                await self.discord.wait_for(
-                    lambda: running.done() or self.discord.gateway.is_connected, timeout=10
-                )
+                await self.discord.wait_for(lambda: running.done() or heard, timeout=10)
                 if running.done():
                     await running
                 yield
@@ -139,7 +162,7 @@ class Stage:
             return [dict(row) for row in connection.execute(sql, params)]
 
     def count(self, table: str) -> int:
-        found = self.rows(f"SELECT count(*) AS n FROM {table}")  # noqa: S608
+        found = self.rows(f"SELECT count(*) AS n FROM {table}")
         return int(str(found[0]["n"]))
 
     def _ending(self, question: Message) -> str | None:

@@ -215,6 +215,27 @@ def test_a_fence_opened_on_nothing_is_left_alone() -> None:
     assert split("Here:\n```py") == ("Here:\n```py",)
 
 
+@pytest.mark.parametrize("room", range(5))
+def test_back_quotes_inside_a_line_do_not_become_a_fence_at_the_head_of_a_message(
+    room: int,
+) -> None:
+    line = "x" * (LIMIT - room) + "```\n"
+    for text in (line + "y", f"```\n{line}y\n```"):
+        assert [open_fence(piece) for piece in split(text, LIMIT)] == [None, None]
+
+
+def test_a_line_that_is_no_fence_is_not_cut_to_one() -> None:
+    text = "```   " + "x" * 600
+    assert [open_fence(piece) for piece in split(text, LIMIT)] == [None, None, None]
+
+
+def test_a_fence_line_is_not_cut() -> None:
+    text = "x" * 140 + "\n```py " + "title " * 30 + "\n" + "y = 1\n" * 60 + "```"
+    first, second, *_ = split(text, LIMIT)
+    assert first == "x" * 140 + "\n"
+    assert second.startswith("```py title")
+
+
 def test_back_quotes_inside_a_line_open_nothing() -> None:
     text = "Write ``` before code, and ```x = 1``` for one line. " + words(100)
     assert "".join(split(text, LIMIT)) == text

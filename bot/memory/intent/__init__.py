@@ -1,4 +1,4 @@
-"""The intent gate: does a message ask, in so many words, to remember or to forget something for good?
+"""The intent gate: whether a message asks in so many words to remember something, or to forget it.
 
 Pure and without a model. The phrases are the packs in the locale files.
 """

@@ -1,9 +1,10 @@
 """Decides whether a message makes a request, by the packs of all locales: servers mix languages."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from bot.memory.intent._pack import Pack
-from bot.memory.intent._reading import WORD, fold, sentences
+from bot.memory.intent._reading import WORD, fold, join_elisions, own_words, sentences, tokens
 from bot.memory.intent._spelling import Spelling
 
 Misspelt = Mapping[str, set[str]]
@@ -14,29 +15,41 @@ class Gate:
 
     def __init__(self, packs: Sequence[Pack]) -> None:
         self._packs = packs
-        anchors = [text for pack in packs for text in (*pack.anchor_words, *pack.anchor_phrases)]
+        words = [word for pack in packs for word in pack.anchors.words]
         known = [word for pack in packs for word in pack.vocabulary]
-        self._spelling = Spelling(WORD.findall(" ".join(anchors)), known)
+        self._spelling = Spelling(words, known)
 
     def matches(self, text: str) -> bool:
         """Whether any sentence makes the request. The words alone dismiss most texts."""
-        folded = " ".join(fold(text).split())
-        words = set(WORD.findall(folded))
+        folded = fold(text)
+        plain = join_elisions(folded)
+        words = set(WORD.findall(plain))
         misspelt = self._spelling.corrections(words)
         words.update(*misspelt.values())
-        concerned = [pack for pack in self._packs if pack.concerns(folded, words)]
-        if not concerned:
+        anchors = {
+            pack: found for pack in self._packs if (found := pack.anchors.found(plain, words))
+        }
+        if not anchors:
             return False
-        read = sentences(text)
-        return any(_asks(pack, sentence, misspelt) for pack in concerned for sentence in read)
+        telling = {*misspelt, *chain.from_iterable(anchors.values())}
+        own = own_words(folded)
+        return any(
+            _asked(tokens(sentence), anchors, misspelt)
+            for sentence in dict.fromkeys(sentences(plain if own == folded else join_elisions(own)))
+            if any(word in sentence for word in telling)
+        )
 
 
-def _asks(pack: Pack, sentence: str, misspelt: Misspelt) -> bool:
-    if misspelt:
-        sentence = WORD.sub(lambda word: _respelt(word[0], misspelt, pack), sentence)
-    return pack.concerns(sentence, set(WORD.findall(sentence))) and pack.asks(sentence)
+def _asked(sentence: Sequence[str], anchors: Mapping[Pack, set[str]], misspelt: Misspelt) -> bool:
+    meant = [word for token in sentence for word in misspelt.get(token, ())] if misspelt else []
+    text = "".join((*sentence, *meant))
+    return any(
+        pack.asks(_respelt(sentence, misspelt, pack) if meant else sentence)
+        for pack, found in anchors.items()
+        if any(anchor in text for anchor in found)
+    )
 
 
-def _respelt(word: str, misspelt: Misspelt, pack: Pack) -> str:
-    """The word as this pack's language means it."""
-    return min(misspelt.get(word, set()) & pack.vocabulary, default=word)
+def _respelt(sentence: Sequence[str], misspelt: Misspelt, pack: Pack) -> list[str]:
+    """The sentence as the language of this pack means it."""
+    return [min(misspelt.get(word, set()) & pack.vocabulary, default=word) for word in sentence]

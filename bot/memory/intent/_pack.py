@@ -1,9 +1,9 @@
-"""A pack: how people of one locale ask for something, as data of its locale file, checked and compiled.
+"""A pack: how people of one locale ask for something; data of their file, checked and compiled.
 
 `[intents.<intent>]` holds `ask` (patterns of a request), `ignore` (patterns of what only looks like
-one, ruled out of a sentence before it is read) and `lookalikes` (words that are no typing errors).
-`[intents.<intent>.anchors]` holds lists of plain phrases. Every `ask` pattern names one of these lists,
-so a text without any of the phrases needs no further look.
+one; they are cut out of a sentence first) and `lookalikes` (words that are no typing errors).
+`[intents.<intent>.anchors]` holds lists of plain phrases. Every `ask` pattern names one of these
+lists, so a text without any of the phrases needs no further look.
 `[intents.<intent>.words]` holds further lists, of patterns, to name.
 """
 
@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bot.i18n import Catalogue
-from bot.memory.intent._pattern import BREAK, PatternCompiler, is_spaced
+from bot.memory.intent._alphabet import Alphabet, Characters, Words, is_spaced
+from bot.memory.intent._pattern import BREAK, PatternCompiler
 from bot.memory.intent._reading import WORD, fold
 
 Intent = Literal["remember", "forget"]
@@ -24,26 +25,41 @@ _NAME = re.compile(r"\{(\w+)\}")
 _SHORTEST_UNSPACED = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchors:
+    """The phrases without one of which a text cannot hold the request."""
+
+    def __init__(self, phrases: Sequence[str]) -> None:
+        spaced = [phrase.split() for phrase in phrases if is_spaced(phrase)]
+        unspaced = [re.escape(phrase) for phrase in phrases if not is_spaced(phrase)]
+        self.words = frozenset(word for words in spaced for word in words)
+        self._single = frozenset(words[0] for words in spaced if len(words) == 1)
+        self._several = tuple(frozenset(words) for words in spaced if len(words) > 1)
+        self._unspaced = re.compile("|".join(unspaced)) if unspaced else None
+
+    def found(self, text: str, words: set[str]) -> set[str]:
+        """What stands of them in the folded text: `words` are its words, spelt right."""
+        found = set(self._single & words)
+        found.update(max(phrase, key=len) for phrase in self._several if phrase <= words)
+        if self._unspaced is not None:
+            found.update(self._unspaced.findall(text))
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pack:
     """The compiled pack of one locale. `vocabulary` are all words of spaced scripts in it."""
 
     locale: str
-    anchor_words: frozenset[str]
-    anchor_phrases: tuple[str, ...]
     vocabulary: frozenset[str]
+    anchors: Anchors
+    alphabet: Alphabet
     ask: re.Pattern[str]
     ignore: re.Pattern[str]
 
-    def concerns(self, text: str, words: set[str]) -> bool:
-        """Whether a folded text, `words` being its words, can hold the request at all."""
-        return not self.anchor_words.isdisjoint(words) or any(
-            phrase in text for phrase in self.anchor_phrases
-        )
-
-    def asks(self, sentence: str) -> bool:
+    def asks(self, sentence: Sequence[str]) -> bool:
         """Whether the sentence makes the request."""
-        return self.ask.search(self.ignore.sub(BREAK, sentence)) is not None
+        written = self.alphabet.write(sentence)
+        return self.ask.search(self.ignore.sub(BREAK, written)) is not None
 
 
 def load_packs(catalogue: Catalogue, intent: Intent) -> tuple[Pack, ...]:
@@ -61,18 +77,18 @@ def load_packs(catalogue: Catalogue, intent: Intent) -> tuple[Pack, ...]:
 
 def _compile(locale: str, lists: Lists) -> Pack:
     anchors = _section(lists, "anchors.")
-    named = {**_section(lists, "words."), **anchors}
     _check(lists, anchors)
-    phrases = [fold(phrase) for phrases in anchors.values() for phrase in phrases]
-    words = frozenset(phrase for phrase in phrases if WORD.fullmatch(phrase))
-    compiler = PatternCompiler(named, spaced=all(is_spaced(phrase) for phrase in phrases))
+    phrases = [fold(phrase) for phrase in _entries(anchors)]
+    vocabulary = frozenset(WORD.findall(fold("\n".join(_entries(lists)))))
+    alphabet = Words(vocabulary) if all(map(is_spaced, phrases)) else Characters()
+    named = {**_section(lists, "words."), **anchors}
     return Pack(
         locale=locale,
-        anchor_words=words,
-        anchor_phrases=tuple(phrase for phrase in phrases if phrase not in words),
-        vocabulary=frozenset(WORD.findall(fold("\n".join(_entries(lists))))),
-        ask=compiler.compile(lists["ask"], strict=False),
-        ignore=compiler.compile(lists["ignore"], strict=True),
+        vocabulary=vocabulary,
+        anchors=Anchors(phrases),
+        alphabet=alphabet,
+        ask=PatternCompiler(named, alphabet, strict=False).compile(lists["ask"]),
+        ignore=PatternCompiler(named, alphabet, strict=True).compile(lists["ignore"]),
     )
 
 

@@ -9,29 +9,40 @@ SHORTEST_FORGIVEN = 6
 
 
 class Spelling:
-    """Finds the words that are one error off a listed one: a letter too many, too few, wrong, or two swapped.
+    """Finds words one error off a listed one: a letter too many, too few or wrong, or two swapped.
 
     `known` are words of their own, however near they are.
     """
 
     def __init__(self, words: Iterable[str], known: Iterable[str]) -> None:
-        wanted = {word for word in words if len(word) >= SHORTEST_FORGIVEN}
-        self._known = wanted.union(known)
-        self._by_piece: dict[str, list[str]] = defaultdict(list)
-        for word in sorted(wanted):
-            for piece in _pieces(word):
-                self._by_piece[piece].append(word)
+        wanted = sorted({word for word in words if len(word) >= SHORTEST_FORGIVEN})
+        self._known = frozenset(wanted).union(known)
+        self._longest = max(map(len, wanted), default=0) + 1
+        self._by_start: dict[str, list[str]] = defaultdict(list)
+        self._by_end: dict[str, list[str]] = defaultdict(list)
+        self._by_edges: dict[str, list[str]] = defaultdict(list)
+        for word in wanted:
+            self._by_start[word[:3]].append(word)
+            self._by_end[word[-3:]].append(word)
+            self._by_edges[word[:2] + word[-2:]].append(word)
 
-    def corrections(self, words: Iterable[str]) -> dict[str, set[str]]:
+    def corrections(self, words: set[str]) -> dict[str, set[str]]:
         """The misspelt ones among `words`, each with what may have been meant."""
-        suspects = [w for w in words if len(w) >= SHORTEST_FORGIVEN - 1 and w not in self._known]
-        return {word: meant for word in suspects if (meant := self._meant(word))}
+        found = {word: self._meant(word) for word in words - self._known if self._is_suspect(word)}
+        return {word: meant for word, meant in found.items() if meant}
+
+    def _is_suspect(self, word: str) -> bool:
+        return SHORTEST_FORGIVEN - 1 <= len(word) <= self._longest and (
+            word[:3] in self._by_start
+            or word[-3:] in self._by_end
+            or word[:2] + word[-2:] in self._by_edges
+        )
 
     def _meant(self, word: str) -> set[str]:
-        near = [other for piece in _pieces(word) for other in self._by_piece.get(piece, ())]
+        """The listed words one error away: it leaves the start, the end or both edges alone."""
+        near = (
+            *self._by_start.get(word[:3], ()),
+            *self._by_end.get(word[-3:], ()),
+            *self._by_edges.get(word[:2] + word[-2:], ()),
+        )
         return {other for other in near if OSA.distance(word, other, score_cutoff=1) == 1}
-
-
-def _pieces(word: str) -> tuple[str, str, str]:
-    """One error leaves the beginning, the end, or (in the middle of a short word) both edges alone."""
-    return f"{word[:3]}-", f"-{word[-3:]}", f"{word[:2]}-{word[-2:]}"
