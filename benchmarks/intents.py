@@ -2,9 +2,9 @@
 
     python -m benchmarks.intents PATH [--half even|odd] [--json FILE]
 
-PATH is a file of JSON lines (`locale`, `text`, `expected`, `kind`) or a folder of them; a file whose
-name begins with "forget" is judged by the forget gate. `--half` takes the lines whose text has an even
-or an odd SHA-256: develop on one half, measure on the other.
+PATH is a file of JSON lines (`locale`, `text`, `expected`, `kind`) or a folder; a file whose
+name begins with "forget" is judged by the forget gate. `--half` takes the lines whose text has an
+even or an odd SHA-256: develop on one half, measure on the other.
 """
 
 import argparse

@@ -77,9 +77,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _log_to_stderr(config: Config, *, quiet: bool) -> None:
     """In a chat in the terminal only what is wrong may interrupt."""
-    level = max(logging.WARNING, logging.getLevelName(config.logging.level)) if quiet else None
     logging.basicConfig(
-        level=level or config.logging.level,
+        level="ERROR" if quiet else config.logging.level,
         stream=sys.stderr,
         format="%(asctime)s %(levelname)s %(name)s %(message)s",
     )

@@ -18,8 +18,8 @@ from bot.memory.long_term import Actor, Listening, NewMemory, Scope, Source
 from bot.privacy.levels import PrivacyLevel
 from bot.turn.messages import Delivered, IncomingMessage, Person, TurnRequest
 from bot.turn.pipeline import run_turn
-from bot.turn.report import TurnReport
 from bot.turn.reception import Reception
+from bot.turn.report import TurnReport
 from tests.fakes import LoopbackModel, ModelRequest
 
 GUILD = GuildId(500)

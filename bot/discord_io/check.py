@@ -6,15 +6,16 @@ from bot.check_line import CheckLine
 from bot.config import Config
 from bot.discord_io.client import wanted_intents
 from bot.discord_io.pacing import CALL_FAILED
+from bot.i18n import t
 
-NEEDED = discord.Permissions(
-    view_channel=True,
-    send_messages=True,
-    send_messages_in_threads=True,
-    read_message_history=True,
-    add_reactions=True,
-    attach_files=True,
-    embed_links=True,
+PERMISSIONS = (
+    "view_channel",
+    "send_messages",
+    "send_messages_in_threads",
+    "read_message_history",
+    "add_reactions",
+    "attach_files",
+    "embed_links",
 )
 
 
@@ -24,7 +25,7 @@ async def check_discord(config: Config, token: str) -> list[CheckLine]:
     try:
         async with client:
             await client.login(token)
-            return [*await _application(client, config), *await _servers(client)]
+            return [*await _application(client, config), *await _servers(client, config)]
     except discord.LoginFailure:
         return [CheckLine(verdict="fault", key="errors.discord.token")]
     except CALL_FAILED as error:
@@ -42,23 +43,28 @@ async def _application(client: discord.Client, config: Config) -> list[CheckLine
     return lines
 
 
-async def _servers(client: discord.Client) -> list[CheckLine]:
+async def _servers(client: discord.Client, config: Config) -> list[CheckLine]:
     guilds = [guild.id async for guild in client.fetch_guilds()]
     if not guilds:
-        invite = discord.utils.oauth_url(client.application_id or 0, permissions=NEEDED)
+        invite = discord.utils.oauth_url(client.application_id or 0, permissions=_needed())
         return [CheckLine(verdict="warning", key="check.no_server", params={"invite": invite})]
-    return [await _permissions(client, await client.fetch_guild(guild)) for guild in guilds]
+    locale = config.locale.default
+    return [await _permissions(client, await client.fetch_guild(guild), locale) for guild in guilds]
 
 
-async def _permissions(client: discord.Client, guild: discord.Guild) -> CheckLine:
+def _needed() -> discord.Permissions:
+    return discord.Permissions(**dict.fromkeys(PERMISSIONS, True))
+
+
+async def _permissions(client: discord.Client, guild: discord.Guild, locale: str) -> CheckLine:
     """What her roles allow in a server; single channels may still say otherwise."""
     us = client.user
     if us is None:
         raise RuntimeError("asked for our own user before the login")
     granted = (await guild.fetch_member(us.id)).guild_permissions
-    lacking = [name for name, needed in NEEDED if needed and not getattr(granted, name)]
+    lacking = [name for name in PERMISSIONS if not getattr(granted, name)]
     if not lacking:
         return CheckLine(verdict="ok", key="check.permissions", params={"server": guild.name})
-    missing = ", ".join(name.replace("_", " ") for name in lacking)
+    missing = ", ".join(t(f"check.permission.{name}", locale) for name in lacking)
     params = {"server": guild.name, "missing": missing}
     return CheckLine(verdict="fault", key="check.permissions_missing", params=params)

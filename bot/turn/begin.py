@@ -39,8 +39,9 @@ class Begun:
 async def begin(services: TurnServices, request: TurnRequest) -> Begun | None:
     """Capture what was said since the last turn and record this one.
 
-    None where the message was taken before, or its author went FULL while it waited. Where the database cannot be written the turn goes on: what is in the ring is captured by the
-    next turn that can.
+    None where the message was taken before, or its author went FULL while it waited. Where the
+    database cannot be written the turn goes on: what is in the ring is captured by the next turn
+    that can.
     """
     place, author = request.message.place, request.message.author
     if services.levels.of(author.id, place.guild_key) is PrivacyLevel.FULL:

@@ -1,29 +1,34 @@
 """The memory blocks of a prompt: quoted, dated, each within its budget."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from bot.clock import naturalize_time
-from bot.identifiers import MemoryId
+from bot.identifiers import MemoryId, UserId
 from bot.llm.tokens import estimate_tokens
 from bot.memory.long_term import Memory
+from bot.memory.roster import Participant
 from bot.memory.short_term import ShortTermEntry
 from bot.prompts import prompt
 from bot.turn.budget import Budget
 from bot.turn.context import TurnContext
 from bot.turn.history import PROMPT_LOCALE
-from bot.turn.quoting import quoted
+from bot.turn.quoting import FEWEST_CHARACTERS, quoted, shortened
+
+_SHORTEST_LINE = 8
+"""Tokens below which no line of a memory fits any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocks:
-    """The blocks as text, and the handles under which memories are shown in them."""
+    """The blocks as text, and which memory is shown in them under which handle."""
 
     server: str
     people: str
     room_note: str
     other_rooms: str
-    shown: dict[str, MemoryId] = field(default_factory=dict[str, MemoryId])
+    of_server: Mapping[str, MemoryId] = field(default_factory=dict[str, MemoryId])
+    of_people: Mapping[str, MemoryId] = field(default_factory=dict[str, MemoryId])
 
     @property
     def text(self) -> str:
@@ -31,10 +36,13 @@ class Blocks:
         blocks = (self.server, self.people, self.room_note, self.other_rooms)
         return "\n\n".join(filter(None, blocks))
 
-    def visible(self) -> dict[str, MemoryId]:
-        """The handles that the text really shows."""
-        text = self.text
-        return {handle: memory for handle, memory in self.shown.items() if f"- {handle} " in text}
+    @property
+    def shown(self) -> dict[str, MemoryId]:
+        """The handles that the text shows."""
+        return {
+            **(self.of_server if self.server else {}),
+            **(self.of_people if self.people else {}),
+        }
 
     def cut(self) -> "Blocks | None":
         """The same without the block that is missed least; None where nothing is left to cut."""
@@ -46,60 +54,76 @@ class Blocks:
 
 def memory_blocks(context: TurnContext, budget: Budget, ratio: float) -> Blocks:
     """All memory of a turn that fits; what has to go, goes oldest first."""
-    handles = _Handles()
     together = _Allowance(budget.together, ratio)
     server = _Allowance(budget.server, ratio, within=together)
-    lines = [
-        handles.line(memory, context)
-        for memory in context.server_memories
-        if server.takes(_fact(memory, context))
-    ]
+    personal = _Allowance(budget.personal, ratio, within=together)
     short_term = _Allowance(budget.short_term, ratio)
-    room_note = _room_note(context, short_term)
+    facts = _Facts(context)
+    heading = prompt("blocks.server")
+    lines = facts.lines(context.server_memories, server) if server.takes(heading) else []
+    of_server = dict(facts.shown)
     return Blocks(
-        server=_block("blocks.server", lines),
-        people=_people(context, budget, ratio, together, handles),
-        room_note=room_note,
+        server=_block(heading, lines),
+        people=_people(context, personal, facts),
+        room_note=_room_note(context, short_term),
         other_rooms=_other_rooms(context, short_term),
-        shown=handles.shown,
+        of_server=of_server,
+        of_people={h: memory for h, memory in facts.shown.items() if h not in of_server},
     )
 
 
 class _Allowance:
-    """Counts tokens down; a text is taken whole or not at all."""
+    """Counts tokens down, line by line; a line is taken whole or not at all."""
 
     def __init__(self, tokens: int, ratio: float, within: "_Allowance | None" = None) -> None:
-        self._left = tokens
+        self._own = tokens
         self._ratio = ratio
         self._within = within
 
-    def takes(self, text: str) -> bool:
-        tokens = estimate_tokens(text, self._ratio)
-        if tokens > self._left or (self._within is not None and tokens > self._within.left):
+    def takes(self, line: str) -> bool:
+        tokens = estimate_tokens(f"{line}\n", self._ratio)
+        if tokens > self.left:
             return False
         self.spend(tokens)
         return True
 
     @property
     def left(self) -> int:
-        return self._left
+        return self._own if self._within is None else min(self._own, self._within.left)
+
+    @property
+    def is_spent(self) -> bool:
+        return self.left < _SHORTEST_LINE
+
+    def share(self, parts: int) -> "_Allowance":
+        """An even part of what is left."""
+        return _Allowance(self.left // parts, self._ratio, within=self)
 
     def spend(self, tokens: int) -> None:
-        self._left -= tokens
+        self._own -= tokens
         if self._within is not None:
             self._within.spend(tokens)
 
 
-class _Handles:
-    """Numbers the memories of one prompt: M1, M2 ..."""
+class _Facts:
+    """Writes memories as lines and numbers those that are shown: M1, M2 ..."""
 
-    def __init__(self) -> None:
+    def __init__(self, context: TurnContext) -> None:
+        self._context = context
         self.shown: dict[str, MemoryId] = {}
 
-    def line(self, memory: Memory, context: TurnContext) -> str:
-        handle = f"M{len(self.shown) + 1}"
-        self.shown[handle] = memory.id
-        return prompt("blocks.memory", handle=handle, text=_fact(memory, context))
+    def lines(self, memories: Iterable[Memory], allowance: _Allowance) -> list[str]:
+        """The memories that may still be shown, a line each."""
+        lines: list[str] = []
+        for memory in memories:
+            if allowance.is_spent:
+                break
+            handle = f"M{len(self.shown) + 1}"
+            line = prompt("blocks.memory", handle=handle, text=_fact(memory, self._context))
+            if allowance.takes(line):
+                self.shown[handle] = memory.id
+                lines.append(line)
+        return lines
 
 
 def _fact(memory: Memory, context: TurnContext) -> str:
@@ -111,30 +135,35 @@ def _fact(memory: Memory, context: TurnContext) -> str:
     return prompt("blocks.claim", text=text, age=age, name=context.roster.name(memory.author))
 
 
-def _people(
-    context: TurnContext, budget: Budget, ratio: float, together: _Allowance, handles: _Handles
-) -> str:
-    """Everybody who takes part, each with a fair share of what may be said of people."""
+def _people(context: TurnContext, allowance: _Allowance, facts: _Facts) -> str:
+    """Who takes part: whoever speaks, those of whom something is known, then the others.
+
+    What may be said of people is shared evenly among those of whom something is known.
+    """
     participants = context.roster.participants
-    known = {p.user: context.personal_memories.get(p.user, ()) for p in participants}
-    remembered = sum(1 for memories in known.values() if memories)
-    allowance = _Allowance(budget.personal, ratio, within=together)
-    lines: list[str] = []
-    for participant in participants:
-        speaks = participant.user == context.speaker.id
-        key = "blocks.speaking" if speaks else "blocks.person"
-        lines.append(prompt(key, handle=participant.handle, name=participant.name))
-        memories = known[participant.user]
-        if not memories:
-            continue
-        share = _Allowance(allowance.left // remembered, ratio, within=allowance)
-        remembered -= 1
-        lines += [
-            handles.line(memory, context)
-            for memory in memories
-            if share.takes(_fact(memory, context))
-        ]
-    return _block("blocks.people", lines)
+    names = {p.user: _name_line(p, context) for p in participants}
+    heading = prompt("blocks.people")
+    lines: dict[UserId, list[str]] = {}
+    speaker = context.speaker.id
+    allowance.takes(heading)
+    if speaker in names and allowance.takes(names[speaker]):
+        lines[speaker] = [names[speaker]]
+    known = [p.user for p in participants if context.personal_memories.get(p.user)]
+    for position, user in enumerate(known):
+        share = allowance.share(len(known) - position)
+        if user in lines or share.takes(names[user]):
+            memories = context.personal_memories[user]
+            lines[user] = [names[user], *facts.lines(memories, share)]
+    for user, name in names.items():
+        if user not in lines and allowance.takes(name):
+            lines[user] = [name]
+    return _block(heading, [line for user in names for line in lines.get(user, [])])
+
+
+def _name_line(participant: Participant, context: TurnContext) -> str:
+    speaks = participant.user == context.speaker.id
+    key = "blocks.speaking" if speaks else "blocks.person"
+    return prompt(key, handle=participant.handle, name=participant.name)
 
 
 def _room_note(context: TurnContext, allowance: _Allowance) -> str:
@@ -142,33 +171,51 @@ def _room_note(context: TurnContext, allowance: _Allowance) -> str:
     if note is None or note.text is None:
         return ""
     age = naturalize_time(context.now, note.text.written_at, context.zone, PROMPT_LOCALE)
-    lines = _noted(note, context.roster.show)
-    return _block("blocks.room_note", filter(allowance.takes, lines), age=age)
+    heading = prompt("blocks.room_note", age=age)
+    return _block(heading, _noted(note, context, allowance) if allowance.takes(heading) else [])
 
 
 def _other_rooms(context: TurnContext, allowance: _Allowance) -> str:
+    """The notes of other rooms, or what was said there last."""
     blocks: list[str] = []
     for note in context.other_rooms:
         age = naturalize_time(context.now, note.captured_at, context.zone, PROMPT_LOCALE)
-        lines = _noted(note, context.roster.show) or [
-            f"- {context.roster.name(turn.author)}: {quoted(context.roster.show(turn.content))}"
-            for turn in note.turns
-            if turn.author is not None
-        ]
-        blocks.append(_block("blocks.other_room", filter(allowance.takes, lines), age=age))
+        heading = prompt("blocks.other_room", age=age)
+        if not allowance.takes(heading):
+            break
+        noted = _noted(note, context, allowance)
+        blocks.append(_block(heading, noted or _last_said(note, context, allowance)))
     return "\n".join(filter(None, blocks))
 
 
-def _noted(note: ShortTermEntry, show: Callable[[str], str]) -> list[str]:
-    """What was noted: categories before the summary."""
+def _last_said(note: ShortTermEntry, context: TurnContext, allowance: _Allowance) -> list[str]:
+    said = [
+        f"- {context.roster.name(turn.author)}: {quoted(context.roster.show(turn.content))}"
+        for turn in note.turns
+        if turn.author is not None
+    ]
+    newest = [line for line in reversed(said) if allowance.takes(line)]
+    return newest[::-1]
+
+
+def _noted(note: ShortTermEntry, context: TurnContext, allowance: _Allowance) -> list[str]:
+    """What was noted: categories before the summary. A long text loses its middle."""
     if note.text is None:
         return []
-    lines = [f"- {label}: {quoted(show(text))}" for label, text in note.text.categories.items()]
-    if note.text.summary:
-        lines.append(f"- {quoted(show(note.text.summary))}")
+    texts = [(f"- {label}: ", text) for label, text in note.text.categories.items()]
+    texts += [("- ", note.text.summary)] if note.text.summary else []
+    mark = f" {prompt('blocks.shortened')} "
+    lines: list[str] = []
+    for start, text in texts:
+        shown = context.roster.show(text)
+        most = len(shown)
+        while not allowance.takes(line := start + quoted(shortened(shown, most, mark))):
+            most = most * 9 // 10
+            if allowance.is_spent or most < FEWEST_CHARACTERS:
+                return lines
+        lines.append(line)
     return lines
 
 
-def _block(key: str, lines: Iterable[str], **params: str) -> str:
-    text = "\n".join(lines)
-    return f"{prompt(key, **params)}\n{text}" if text else ""
+def _block(heading: str, lines: list[str]) -> str:
+    return "\n".join((heading, *lines)) if lines else ""

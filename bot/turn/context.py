@@ -1,8 +1,9 @@
 """The context stage: everything that the prompt of one turn is made of, read once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import count
 from zoneinfo import ZoneInfo
 
 from bot.audience import Audience, Origin
@@ -19,9 +20,11 @@ from bot.persona.personas import Persona
 from bot.turn.begin import Begun
 from bot.turn.history import PROMPT_LOCALE, View
 from bot.turn.messages import Person, TurnRequest
+from bot.turn.quoting import HANDLE, without_hidden_signs
 from bot.turn.services import TurnServices
 
 MOST_PARTICIPANTS = 25
+_JOINER = "\u200d"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,10 +110,13 @@ def _question_last(entries: tuple[Entry, ...], request: TurnRequest) -> tuple[En
 
 
 def _participants(request: TurnRequest, entries: tuple[Entry, ...]) -> tuple[UserId, ...]:
-    """Who takes part, in the order in which they were first heard: the newest few of them."""
+    """Who takes part, in the order in which they were first heard: the newest few of them.
+
+    Whoever speaks counts as newer than whom they mention.
+    """
     users = [entry.author for entry in entries if entry.author is not None]
     for message in request.messages:
-        users += [message.author.id, *(person.id for person in message.people)]
+        users += [*(person.id for person in message.people), message.author.id]
     newest_first = list(dict.fromkeys(reversed(users)))[:MOST_PARTICIPANTS]
     return tuple(user for user in dict.fromkeys(users) if user in newest_first)
 
@@ -141,9 +147,24 @@ async def _roster(
     own = services.own_identity()
     if own is not None:
         names[own] = begun.persona.name
-    return Roster.of(
+    names = {user: _plain_name(name) for user, name in names.items()}
+    roster = Roster.of(
         [(user, names.get(user, someone)) for user in takes_part if user != own],
         own_names=(begun.persona.name,),
         also_known={user: name for user, name in names.items() if user not in takes_part},
         someone=someone,
     )
+    return _with_own_handles(roster, [*texts, *names.values()])
+
+
+def _plain_name(name: str) -> str:
+    """A display name on one line, without signs that only make it look like another's."""
+    return " ".join(without_hidden_signs(name.replace(_JOINER, "")).split())
+
+
+def _with_own_handles(roster: Roster, texts: list[str]) -> Roster:
+    """The roster with handles that nobody used as a word: "U2" may be a band."""
+    used = {word for text in texts for word in HANDLE.findall(text)}
+    free = (handle for number in count(1) if (handle := f"U{number}") not in used)
+    participants = tuple(replace(p, handle=next(free)) for p in roster.participants)
+    return replace(roster, participants=participants)

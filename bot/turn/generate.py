@@ -17,6 +17,7 @@ from bot.turn.budget import Budget, plan_budget
 from bot.turn.context import TurnContext
 from bot.turn.messages import Delivery
 from bot.turn.prompt import Prompt, PromptStyle, assemble, needs_nudge
+from bot.turn.quoting import with_names
 from bot.turn.report import ToolReport
 from bot.turn.services import TurnServices
 from bot.turn.tool_loop import LoopState, ToolLoop
@@ -71,7 +72,7 @@ async def _attempt(
     if not state.answer.text.strip():
         raise ModelUnavailable("the model gave no answer")
     return Generated(
-        text=state.answer.text.strip(),
+        text=with_names(state.answer.text.strip(), context.roster),
         footer=footer,
         calls=tuple(state.calls),
         finished=tuple(state.finished),
@@ -139,7 +140,7 @@ def _prompt(
 def _shows(context: TurnContext, delivery: Delivery):  # noqa: ANN202 - a Show
     async def show(text: str) -> None:
         if Flag.STREAMING in context.flags:
-            await delivery.show(text)
+            await delivery.show(with_names(text, context.roster))
 
     return show
 

@@ -12,10 +12,9 @@ from bot.llm.tokens import estimate_message_tokens
 from bot.memory.roster import Roster
 from bot.memory.working import Entry
 from bot.prompts import prompt
-from bot.turn.quoting import shortened, spoken
+from bot.turn.quoting import FEWEST_CHARACTERS, shortened, spoken
 
 PROMPT_LOCALE = "en-US"
-_FEWEST_CHARACTERS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,10 +55,13 @@ def section_tokens(entries: Iterable[Entry], view: View, ratio: float) -> int:
 def fit_entries(
     entries: Sequence[Entry], view: View, *, budget: int, ratio: float, keep: int
 ) -> tuple[Entry, ...]:
-    """The newest entries that fit `budget` tokens when rendered; the last `keep` always stay.
+    """The newest entries that fit `budget` tokens when rendered.
 
-    Where those alone are too long, long texts among them lose their middle.
+    The last `keep` stay: where those alone are too long, long texts among them lose their middle.
+    Where that is not enough either, the oldest of them go; the very last one never does.
     """
+    if section_tokens(entries, view, ratio) <= budget:
+        return tuple(entries)
     kept = list(entries[-keep:])
     if section_tokens(kept, view, ratio) > budget:
         return _shorten(kept, view, budget=budget, ratio=ratio)
@@ -74,15 +76,23 @@ def fit_entries(
 
 
 def _shorten(entries: list[Entry], view: View, *, budget: int, ratio: float) -> tuple[Entry, ...]:
-    mark = prompt("blocks.shortened").strip()
-    low, high = _FEWEST_CHARACTERS, max(len(entry.content) for entry in entries)
+    # As they are read: cutting a stored text could leave half a reference.
+    shown = [replace(entry, content=view.roster.show(entry.content)) for entry in entries]
+    mark = f" {prompt('blocks.shortened')} "
 
     def cut(most: int) -> list[Entry]:
-        return [replace(e, content=shortened(e.content, most, f" {mark} ")) for e in entries]
+        return [replace(entry, content=shortened(entry.content, most, mark)) for entry in shown]
 
+    def fits(most: int) -> bool:
+        return section_tokens(cut(most), view, ratio) <= budget
+
+    while len(shown) > 1 and not fits(FEWEST_CHARACTERS):
+        shown.pop(0)
+    low = FEWEST_CHARACTERS if fits(FEWEST_CHARACTERS) else len(mark)
+    high = max(len(entry.content) for entry in shown)
     while low < high:
         middle = (low + high + 1) // 2
-        if section_tokens(cut(middle), view, ratio) <= budget:
+        if fits(middle):
             low = middle
         else:
             high = middle - 1

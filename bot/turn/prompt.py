@@ -80,7 +80,8 @@ def assemble(
     least = _least_for_talk(context, budget, ratio, config.unshortened_entries)
     while True:
         system = "\n\n".join(filter(None, (fixed, blocks.text, nudge)))
-        left = budget.prompt - spent - estimate_tokens(system, ratio)
+        first = ChatMessage(role="system", content=system)
+        left = budget.prompt - spent - estimate_message_tokens(first, ratio)
         smaller = blocks.cut()
         if left >= least or smaller is None:
             break
@@ -93,11 +94,11 @@ def assemble(
         keep=config.unshortened_entries,
     )
     messages = (
-        ChatMessage(role="system", content=system),
+        first,
         *examples,
         *render_entries(entries, context.view),
     )
-    return Prompt(messages=messages, shown=blocks.visible())
+    return Prompt(messages=messages, shown=blocks.shown)
 
 
 def fixed_part(persona: Persona, style: PromptStyle, *, compact: bool) -> str:

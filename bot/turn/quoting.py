@@ -2,19 +2,33 @@
 
 import json
 import re
-import unicodedata
+
+from bot.memory.roster import Roster
+
+_HIDDEN = re.compile(
+    "[\0-\x08\x0b-\x1f\x7f-\x9f"  # controls but tab and line end
+    "\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e"
+    "\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0001\U000e0020-\U000e007f"
+    "\ud800-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd]+"  # surrogates, private use
+)
+HANDLE = re.compile(r"(?<![A-Za-z0-9_])U[1-9][0-9]?(?![A-Za-z0-9_])")
+"""What stands for a person between a prompt and its answer."""
+
+FEWEST_CHARACTERS = 40
+"""What is left of a shortened text, where there is any choice."""
 
 _MASS_MENTION = re.compile(r"@(?=everyone|here)", re.IGNORECASE)
 _DISCORD_MENTION = re.compile(r"<(?=[@#])")
 
 
 def without_hidden_signs(text: str) -> str:
-    """The text without signs that nobody sees: zero-width and direction marks, controls."""
-    return "".join(
-        sign
-        for sign in text
-        if sign in "\n\t\u200d" or unicodedata.category(sign) not in ("Cf", "Cc", "Cs", "Co")
-    )
+    """The text without signs that nobody sees: zero-width and direction marks, controls.
+
+    The joiner within emoji stays. A pattern: sign by sign, a full prompt took a tenth of a second.
+    """
+    return _HIDDEN.sub("", text)
 
 
 def quoted(text: str) -> str:
@@ -25,7 +39,13 @@ def quoted(text: str) -> str:
 
 def spoken(text: str) -> str:
     """A line of talk: further lines are indented, so that nobody can speak in another's name."""
-    return without_hidden_signs(text).strip().replace("\n", "\n  ")
+    return "\n  ".join(map(without_hidden_signs, text.strip().splitlines()))
+
+
+def with_names(text: str, roster: Roster) -> str:
+    """What a model said as people read it: handles that slipped out are names again."""
+    names = {participant.handle: participant.name for participant in roster.participants}
+    return HANDLE.sub(lambda handle: names.get(handle[0], handle[0]), text)
 
 
 def shortened(text: str, most: int, mark: str) -> str:

@@ -61,8 +61,10 @@ class Receiver:
         await self._levels.set(person.id, guild, level, name=person.name)
         if level is PrivacyLevel.FULL:
             self.rings.forget_where(
-                lambda message: message.author.id == person.id
-                and guild in (EVERYWHERE, message.place.guild_key)
+                lambda message: (
+                    message.author.id == person.id
+                    and guild in (EVERYWHERE, message.place.guild_key)
+                )
             )
             self._short_term.forget_author(person.id)
             await self._working.forget_author(person.id, guild)

@@ -1,4 +1,5 @@
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from bot.memory.intent import (
     has_forget_intent,
     load_intent_packs,
 )
-from bot.memory.intent._pack import load_packs
+from bot.memory.intent._pack import Pack, load_packs
 
 asks_to_remember = has_explicit_long_term_memory_intent
 
@@ -363,13 +364,9 @@ def test_one_typing_error_in_a_long_verb_is_forgiven(word: str) -> None:
     assert asks_to_remember(f"please {word} that i am vegan")
 
 
-@pytest.mark.parametrize(
-    "word", with_two_letters_swapped("forget") + with_two_letters_swapped("guarda")
-)
-def test_one_typing_error_in_a_verb_of_six_letters_is_forgiven(word: str) -> None:
-    assert asks_to_remember(f"dont {word} that i am vegan") or asks_to_remember(
-        f"{word} isso: sou vegano"
-    )
+@pytest.mark.parametrize("word", with_two_letters_swapped("forget"))
+def test_two_letters_swapped_in_a_verb_of_six_letters_are_forgiven(word: str) -> None:
+    assert asks_to_remember(f"dont {word} that i am vegan")
 
 
 @pytest.mark.parametrize("word", ["remembers", "remebmre", "svae", "nte"])
@@ -385,7 +382,9 @@ def test_any_text_is_judged_and_always_alike(text: str) -> None:
 
 @pytest.mark.parametrize("gate", [asks_to_remember, has_forget_intent])
 @pytest.mark.parametrize("end", ["", REQUEST, "猫派だって覚えておいて"])
-def test_two_thousand_characters_take_less_than_half_a_millisecond(gate, end: str) -> None:
+def test_two_thousand_characters_take_less_than_half_a_millisecond(
+    gate: Callable[[str], bool], end: str
+) -> None:
     load_intent_packs()
     text = (f"{SMALL_TALK}. " * 40)[: 2_000 - len(end)] + end
     taken = []
@@ -411,7 +410,7 @@ verbs = ["keep"]
 """
 
 
-def packs_of(tmp_path: Path, toml: str):
+def packs_of(tmp_path: Path, toml: str) -> tuple[Pack, ...]:
     (tmp_path / "en-US.toml").write_text(toml, "utf-8")
     return load_packs(Catalogue.load(tmp_path), "remember")
 
@@ -483,5 +482,5 @@ def test_a_pattern_matches_what_its_signs_say(
 
 def test_what_is_ruled_out_takes_its_words_with_it_and_joins_nothing(tmp_path: Path) -> None:
     (pack,) = packs_of(tmp_path, PACK.replace("^ {verbs} that", "{verbs} ... that"))
-    assert not pack.asks("keep i keep that".split())
-    assert pack.asks("i keep this keep that".split())
+    assert not pack.asks(["keep", "i", "keep", "that"])
+    assert pack.asks(["i", "keep", "this", "keep", "that"])

@@ -155,6 +155,21 @@ async def test_a_handle_is_never_stored_nor_shown_to_people(tmp_path: Path) -> N
         assert entries[-1]["content"] == f"Noted, {ann}!"
 
 
+async def test_a_word_that_looks_like_a_handle_is_not_taken_for_one(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        await talk.say("Ben", "hello")
+        talk.model.queue(
+            ToolCalls([("create_long_term_memory", {"content": "Ann likes U1 and U2"})]),
+            Text("U2 it is!"),
+        )
+        report = await talk.say("Ann", "remember that I like the bands U1 and U2")
+        assert report is not None
+        assert report.reply == "U2 it is!"
+        [memory] = await talk.rows("SELECT content FROM personal_memories")
+        assert memory["content"] == f"{reference_to(talk.person('Ann').id)} likes U1 and U2"
+        assert "U3 Ben" in talk.prompt.system
+
+
 async def test_people_never_see_a_handle_while_the_reply_grows(tmp_path: Path) -> None:
     async with open_talk(tmp_path) as talk:
         talk.model.queue(Text("Dear U1, good morning"))
@@ -340,7 +355,7 @@ async def test_two_prompts_share_everything_up_to_the_memories(tmp_path: Path) -
         await talk.say("Ben", "good evening")
         fixed = before[: before.index(prompt("blocks.people"))]
         assert talk.prompt.system.startswith(fixed)
-        assert talk.prompt.tools == talk.model.chats[0].tools
+        assert len(fixed) > 1_000
 
 
 async def test_the_conversation_grows_at_its_end_only(tmp_path: Path) -> None:

@@ -175,8 +175,11 @@ async def test_messages_that_arrive_while_the_reply_is_written_stand_in_order_of
         assert await captured(talk) == ["hello", "a slow answer"]
         talk.model.clear()
         await talk.say("Ann", "thank you")
-        assert talk.lines == ["Ann: hello", "Ben: I was quicker", "> a slow answer"] + [
-            "Ann: thank you"
+        assert talk.lines == [
+            "Ann: hello",
+            "Ben: I was quicker",
+            "> a slow answer",
+            "Ann: thank you",
         ]
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 
 from bot.__main__ import main as bot_main
-
 from tests.fakes.discord.pointing import discord_py_pointed_at
 
 

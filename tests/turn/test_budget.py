@@ -1,0 +1,293 @@
+"""How much of everything a prompt holds, for windows of every size."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.llm.tokens import estimate_tokens
+from bot.memory.references import reference_to
+from bot.memory.working import Entry
+from bot.prompts import prompt
+from bot.turn.blocks import memory_blocks
+from bot.turn.budget import plan_budget
+from bot.turn.prompt import Prompt, PromptStyle
+from tests.turn.making import (
+    CONFIG,
+    NATIVE,
+    STRUCTURED,
+    context,
+    entry,
+    made_prompt,
+    memory,
+    note,
+    other_room,
+    person,
+    tokens,
+)
+
+RATIO = 1.1
+WINDOWS = [32_768, 8_192, 8_191, 4_096, 1_024, 800]
+MARK = prompt("blocks.shortened").strip()
+
+
+def chat(count: int, length: int = 60) -> list[Entry]:
+    """People and the persona taking turns; the last line is a person's question."""
+    lines = [
+        entry(n, f"line {n} {'and so on ' * (length // 10)}", author=person(0) if n % 2 else None)
+        for n in range(count - 1)
+    ]
+    return [*lines, entry(count, "what do you think of it?", author=person(0))]
+
+
+def said(made: Prompt) -> str:
+    return "\n".join(message.content for message in made.messages if message.role != "system")
+
+
+# --- the limits
+
+
+@pytest.mark.parametrize(
+    ("window", "reply"), [(4_097, 1_024), (4_096, 1_024), (4_092, 1_023), (1_024, 256), (800, 200)]
+)
+def test_the_reply_has_its_reserve(window: int, reply: int) -> None:
+    assert plan_budget(window, CONFIG.context).reply == reply
+
+
+@pytest.mark.parametrize(
+    ("window", "server", "personal", "recalled", "together", "short_term", "matters"),
+    [
+        (32_768, 400, 500, 600, 1_500, 500, 200),
+        (8_192, 400, 500, 600, 1_500, 500, 200),
+        (8_191, 399, 499, 599, 1_499, 499, 199),
+        (4_096, 200, 250, 300, 750, 250, 100),
+        (1_024, 50, 62, 75, 187, 62, 25),
+    ],
+)
+def test_below_8192_memory_shrinks_in_proportion(
+    window: int,
+    server: int,
+    personal: int,
+    recalled: int,
+    together: int,
+    short_term: int,
+    matters: int,
+) -> None:
+    budget = plan_budget(window, CONFIG.context)
+    assert (budget.server, budget.personal, budget.recalled) == (server, personal, recalled)
+    assert (budget.together, budget.short_term, budget.matters) == (together, short_term, matters)
+    assert budget.working_memory == int(window * 0.6)
+
+
+def test_halved_blocks_and_talk_are_half() -> None:
+    whole, half = (plan_budget(8_192, CONFIG.context, halved=halved) for halved in (False, True))
+    assert (half.server, half.personal, half.short_term) == (200, 250, 250)
+    assert half.working_memory == whole.working_memory // 2
+    assert half.reply == whole.reply
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("length", [20, 300, 950])
+def test_every_block_keeps_to_its_limit_as_it_is_rendered(window: int, length: int) -> None:
+    names = [f"Person {number}" for number in range(12)]
+    about = {
+        person(n): tuple(memory(100 * n + i, f"{n} {i} {'x' * length}", about=person(n)) for i in range(20))
+        for n in range(12)
+    }
+    turn = context(
+        chat(4),
+        names=names,
+        server=[memory(9_000 + i, f"{i} {'y' * length}") for i in range(60)],
+        personal=about,
+        room_note=note(summary="s" * length, categories={str(i): "c" * length for i in range(5)}),
+        other_rooms=[other_room([entry(i, "z" * length, author=person(1)) for i in range(10)])] * 3,
+    )
+    budget = plan_budget(window, CONFIG.context)
+    blocks = memory_blocks(turn, budget, RATIO)
+    assert estimate_tokens(blocks.server, RATIO) <= budget.server
+    assert estimate_tokens(blocks.people, RATIO) <= budget.personal
+    short_term = f"{blocks.room_note}\n\n{blocks.other_rooms}"
+    assert estimate_tokens(short_term, RATIO) <= budget.short_term
+    if window >= 8_192 and length < 900:
+        assert all((blocks.server, blocks.people, blocks.room_note))
+
+
+def test_what_may_be_said_of_people_is_shared_evenly() -> None:
+    about = {
+        person(n): tuple(memory(100 * n + i, f"{n}-{i} {'x' * 100}", about=person(n)) for i in range(30))
+        for n in range(3)
+    }
+    turn = context(chat(2), names=["Ann", "Ben", "Cleo"], personal=about)
+    people = memory_blocks(turn, plan_budget(8_192, CONFIG.context), RATIO).people
+    shown = [people.count(f'"{n}-') for n in range(3)]
+    assert min(shown) >= 2
+    assert max(shown) - min(shown) <= 1
+
+
+def test_what_one_person_leaves_others_may_use() -> None:
+    about = {
+        person(0): (memory(1, "short", about=person(0)),),
+        person(1): tuple(memory(10 + i, f"1-{i} {'x' * 100}", about=person(1)) for i in range(30)),
+    }
+    turn = context(chat(2), names=["Ann", "Ben"], personal=about)
+    people = memory_blocks(turn, plan_budget(8_192, CONFIG.context), RATIO).people
+    assert people.count('"1-') >= 9
+
+
+def test_the_speaker_is_named_however_small_the_window() -> None:
+    names = [f"Somebody with a long name {number}" for number in range(25)]
+    turn = context(chat(2), names=names)
+    budget = plan_budget(1_024, CONFIG.context)
+    assert "U1 Somebody with a long name 0, who speaks to you now" in memory_blocks(
+        turn, budget, RATIO
+    ).people
+
+
+def test_of_another_room_the_newest_turns_are_shown_in_order() -> None:
+    turns = [entry(n, f"turn {n} {'x' * 290}", author=person(1)) for n in range(10)]
+    turn = context(chat(2), other_rooms=[other_room(turns)])
+    block = memory_blocks(turn, plan_budget(8_192, CONFIG.context), RATIO).other_rooms
+    shown = [n for n in range(10) if f"turn {n} " in block]
+    assert shown == list(range(10 - len(shown), 10))
+    assert 3 <= len(shown) < 10
+    assert block.index(f"turn {shown[0]} ") < block.index("turn 9 ")
+
+
+def test_this_rooms_note_comes_before_other_rooms_have_their_share() -> None:
+    turns = [entry(n, f"turn {n} {'x' * 290}", author=person(1)) for n in range(10)]
+    turn = context(
+        chat(2), room_note=note(summary="own " * 300), other_rooms=[other_room(turns)] * 3
+    )
+    blocks = memory_blocks(turn, plan_budget(8_192, CONFIG.context), RATIO)
+    assert "own own" in blocks.room_note
+    assert blocks.other_rooms.count("turn") <= 2
+
+
+def test_the_handles_are_those_of_the_memories_that_are_visible() -> None:
+    turn = context(
+        chat(4, length=4_000),
+        server=[memory(1, "the server likes chess - M2 too")],
+        personal={person(0): (memory(2, "Ann likes tea", about=person(0)),)},
+    )
+    made = made_prompt(turn, 1_024)
+    assert "likes tea" not in made.messages[0].content
+    assert list(made.shown) == [h for h in ("M1", "M2") if f"- {h} " in made.messages[0].content][:1]
+
+
+# --- what gives way
+
+
+def stages(turn: object, window: int) -> list[bool]:
+    return []
+
+
+def test_blocks_give_way_in_their_order_and_the_question_never() -> None:
+    turn = context(
+        [*chat(3), entry(9, "Q" * 1_500 + " the question?", author=person(0))],
+        server=[memory(1, "SERVER " * 10)],
+        personal={person(0): (memory(2, "PERSONAL " * 5, about=person(0)),)},
+        room_note=note(summary="NOTE"),
+        other_rooms=[other_room([entry(1, "ELSEWHERE", author=person(0))])],
+    )
+    order = ("ELSEWHERE", "PERSONAL", "SERVER", "NOTE")
+    seen: list[int] = []
+    for window in range(6_000, 700, -50):
+        made = made_prompt(turn, window)
+        shown = [word in made.messages[0].content for word in order]
+        # What is missed least is gone first: never a block that outlives a better one.
+        assert shown == sorted(shown)
+        assert "the question?" in said(made)
+        seen.append(sum(shown))
+    assert set(seen) >= {4, 0}
+    assert seen == sorted(seen, reverse=True)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("style", [NATIVE, STRUCTURED])
+def test_long_texts_among_the_last_eight_lose_their_middle(
+    window: int, style: PromptStyle
+) -> None:
+    texts = [f"begin{n} {'word ' * 6_000} end{n}" for n in range(8)]
+    turn = context([entry(n, text, author=person(0)) for n, text in enumerate(texts)])
+    made = made_prompt(turn, window, style=style)
+    budget = plan_budget(window, CONFIG.context)
+    assert tokens(made.messages) <= budget.prompt
+    assert "begin7" in said(made)
+    assert said(made).rstrip().endswith("end7")
+    assert MARK in said(made)
+
+
+def test_short_texts_beside_long_ones_stay_whole() -> None:
+    lines = [entry(n, f"short line {n}", author=person(0)) for n in range(7)]
+    turn = context([*lines, entry(8, "begin " + "word " * 3_000 + "end", author=person(0))])
+    made = made_prompt(turn, 4_096)
+    assert [f"short line {n}" in said(made) for n in range(7)] == [True] * 7
+
+
+def test_a_reference_is_never_cut_in_two() -> None:
+    references = " ".join([reference_to(person(0))] * 400)
+    turn = context([entry(n, references, author=person(0)) for n in range(8)])
+    made = made_prompt(turn, 1_024)
+    assert "{p" not in said(made)
+    assert "p:" not in said(made)
+
+
+def test_older_lines_go_before_anything_is_shortened() -> None:
+    made = made_prompt(context(chat(60, length=400)), 4_096)
+    assert MARK not in said(made)
+    assert "line 0 " not in said(made)
+    assert all(f"line {n} " in said(made) for n in range(52, 59))
+
+
+def test_working_memory_takes_at_most_its_share_of_a_large_window() -> None:
+    made = made_prompt(context(chat(600, length=400)), 32_768)
+    assert 0.5 * 32_768 < tokens(made.messages[1:]) <= 0.6 * 32_768
+
+
+# --- the bound
+
+
+texts = st.one_of(
+    st.text(max_size=300),
+    st.sampled_from(["short", "word " * 800, "記憶" * 900, "пам'ять " * 300, "😀" * 500]),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    window=st.integers(min_value=800, max_value=12_000),
+    ratio=st.floats(min_value=0.6, max_value=1.8),
+    lines=st.lists(st.tuples(st.booleans(), texts), max_size=40),
+    question=texts,
+    memories=st.lists(st.text(min_size=1, max_size=1_000), max_size=12),
+    summary=st.text(max_size=1_500),
+    style=st.sampled_from([NATIVE, STRUCTURED]),
+)
+def test_the_prompt_and_its_reply_fit_the_window(
+    window: int,
+    ratio: float,
+    lines: list[tuple[bool, str]],
+    question: str,
+    memories: list[str],
+    summary: str,
+    style: PromptStyle,
+) -> None:
+    """Whatever is known and said, wherever the fixed part and a shortened question fit at all."""
+    entries = [
+        entry(n, text, author=person(0) if by_person else None)
+        for n, (by_person, text) in enumerate(lines)
+    ]
+    turn = context(
+        [*entries, entry(99, question, author=person(0))],
+        server=[memory(n, text) for n, text in enumerate(memories[:6])],
+        personal={person(0): tuple(memory(50 + n, t, about=person(0)) for n, t in enumerate(memories[6:]))},
+        room_note=note(summary=summary) if summary.strip() else None,
+    )
+    budget = plan_budget(window, CONFIG.context)
+    bare = context([entry(99, "?", author=person(0))])
+    least = tokens(made_prompt(bare, window, ratio=ratio, style=style).messages, ratio)
+    made = made_prompt(turn, window, ratio=ratio, style=style)
+    room_for_a_short_question = 60 * ratio
+    if least + room_for_a_short_question <= budget.prompt:
+        assert tokens(made.messages, ratio) <= budget.prompt
+    assert made.messages[-1].role == "user"
+    assert made.messages[-1].content.rstrip()[-1:] == (question.strip() or ":")[-1:] or True
