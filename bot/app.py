@@ -17,6 +17,7 @@ from bot.llm.client import ProviderSettings
 from bot.llm.routing import Router, RouterSettings
 from bot.llm.tokens import RatioSettings
 from bot.llm.trial import RetrySettings
+from bot.memory.intent import load_intent_packs
 from bot.memory.long_term import LongTermMemory
 from bot.memory.people import People
 from bot.memory.short_term import ShortTermMemory
@@ -85,6 +86,7 @@ async def open_application(
         stack.push_async_callback(background.close, grace_s=0)
         services, rows = _services(config, clock, database, router, own_identity)
         turn_rows = TurnRows(database, clock)
+        await asyncio.to_thread(load_intent_packs)  # takes 0.3 s, too long for the event loop
         await services.levels.load()
         interrupted = await turn_rows.fail_unfinished()
         if interrupted:

@@ -59,7 +59,8 @@ async def begin(services: TurnServices, request: TurnRequest) -> Begun | None:
         turn = await take_turn(tx, origin.id, trigger.id, persona.lineage, trigger.author.id, now)
         if turn is None:
             return None
-        names = {p.id: p.name for m in said if not m.is_own for p in (m.author, *m.people)}
+        people = [p for m in said if not m.is_own for p in (m.author, *m.people)]
+        names = {p.id: p.name for p in people if p.id != services.own_identity()}
         await keep_names(tx, origin.guild_id, names.items(), to_ms(now))
         active = timedelta(hours=services.config.context.active_channel_hours)
         for lineage in {persona.lineage, *await active_lineages(tx, origin.id, now, active)}:

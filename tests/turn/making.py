@@ -50,7 +50,7 @@ def person(number: int) -> UserId:
 
 
 def entry(number: int, text: str, *, author: UserId | None = None) -> Entry:
-    """Something that was said, `number` seconds after the first; by the persona without an author."""
+    """What was said `number` seconds after the first; without an author, by the persona."""
     return Entry(
         id=EntryId(number),
         kind=EntryKind.DIALOGUE,

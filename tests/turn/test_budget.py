@@ -5,12 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.llm.tokens import estimate_tokens
+from bot.memory.long_term import Memory
 from bot.memory.references import reference_to
 from bot.memory.working import Entry
 from bot.prompts import prompt
 from bot.turn.blocks import memory_blocks
 from bot.turn.budget import plan_budget
 from bot.turn.prompt import Prompt, PromptStyle
+from bot.turn.quoting import spoken
 from tests.turn.making import (
     CONFIG,
     NATIVE,
@@ -37,6 +39,13 @@ def chat(count: int, length: int = 60) -> list[Entry]:
         for n in range(count - 1)
     ]
     return [*lines, entry(count, "what do you think of it?", author=person(0))]
+
+
+def facts_about(number: int, count: int, length: int) -> tuple[Memory, ...]:
+    return tuple(
+        memory(100 * number + i, f"{number}-{i} {'x' * length}", about=person(number))
+        for i in range(count)
+    )
 
 
 def said(made: Prompt) -> str:
@@ -89,10 +98,7 @@ def test_halved_blocks_and_talk_are_half() -> None:
 @pytest.mark.parametrize("length", [20, 300, 950])
 def test_every_block_keeps_to_its_limit_as_it_is_rendered(window: int, length: int) -> None:
     names = [f"Person {number}" for number in range(12)]
-    about = {
-        person(n): tuple(memory(100 * n + i, f"{n} {i} {'x' * length}", about=person(n)) for i in range(20))
-        for n in range(12)
-    }
+    about = {person(n): facts_about(n, 20, length) for n in range(12)}
     turn = context(
         chat(4),
         names=names,
@@ -113,7 +119,9 @@ def test_every_block_keeps_to_its_limit_as_it_is_rendered(window: int, length: i
 
 def test_what_may_be_said_of_people_is_shared_evenly() -> None:
     about = {
-        person(n): tuple(memory(100 * n + i, f"{n}-{i} {'x' * 100}", about=person(n)) for i in range(30))
+        person(n): tuple(
+            memory(100 * n + i, f"{n}-{i} {'x' * 100}", about=person(n)) for i in range(30)
+        )
         for n in range(3)
     }
     turn = context(chat(2), names=["Ann", "Ben", "Cleo"], personal=about)
@@ -126,7 +134,7 @@ def test_what_may_be_said_of_people_is_shared_evenly() -> None:
 def test_what_one_person_leaves_others_may_use() -> None:
     about = {
         person(0): (memory(1, "short", about=person(0)),),
-        person(1): tuple(memory(10 + i, f"1-{i} {'x' * 100}", about=person(1)) for i in range(30)),
+        person(1): facts_about(1, 30, 100),
     }
     turn = context(chat(2), names=["Ann", "Ben"], personal=about)
     people = memory_blocks(turn, plan_budget(8_192, CONFIG.context), RATIO).people
@@ -137,9 +145,10 @@ def test_the_speaker_is_named_however_small_the_window() -> None:
     names = [f"Somebody with a long name {number}" for number in range(25)]
     turn = context(chat(2), names=names)
     budget = plan_budget(1_024, CONFIG.context)
-    assert "U1 Somebody with a long name 0, who speaks to you now" in memory_blocks(
-        turn, budget, RATIO
-    ).people
+    assert (
+        "U1 Somebody with a long name 0, who speaks to you now"
+        in memory_blocks(turn, budget, RATIO).people
+    )
 
 
 def test_of_another_room_the_newest_turns_are_shown_in_order() -> None:
@@ -164,48 +173,54 @@ def test_this_rooms_note_comes_before_other_rooms_have_their_share() -> None:
 
 def test_the_handles_are_those_of_the_memories_that_are_visible() -> None:
     turn = context(
-        chat(4, length=4_000),
+        chat(2),
         server=[memory(1, "the server likes chess - M2 too")],
         personal={person(0): (memory(2, "Ann likes tea", about=person(0)),)},
     )
-    made = made_prompt(turn, 1_024)
-    assert "likes tea" not in made.messages[0].content
-    assert list(made.shown) == [h for h in ("M1", "M2") if f"- {h} " in made.messages[0].content][:1]
+    blocks = memory_blocks(turn, plan_budget(8_192, CONFIG.context), RATIO)
+    assert blocks.shown == {"M1": 1, "M2": 2}
+    without_people = blocks.cut()
+    assert without_people is not None
+    assert without_people.shown == {"M1": 1}
+
+
+def test_a_note_that_is_too_long_loses_its_middle() -> None:
+    """1,500 characters may be noted; in Japanese those are three times what the block holds."""
+    turn = context(chat(2), room_note=note(summary=f"始{'記' * 1_498}終"))
+    blocks = memory_blocks(turn, plan_budget(8_192, CONFIG.context), RATIO)
+    assert blocks.room_note.splitlines()[1].startswith('- "始記')
+    assert blocks.room_note.endswith('記終"')
+    assert MARK in blocks.room_note
+    assert estimate_tokens(blocks.room_note, RATIO) > 400
 
 
 # --- what gives way
 
 
-def stages(turn: object, window: int) -> list[bool]:
-    return []
-
-
 def test_blocks_give_way_in_their_order_and_the_question_never() -> None:
     turn = context(
         [*chat(3), entry(9, "Q" * 1_500 + " the question?", author=person(0))],
-        server=[memory(1, "SERVER " * 10)],
-        personal={person(0): (memory(2, "PERSONAL " * 5, about=person(0)),)},
+        server=[memory(1, "SERVER")],
+        personal={person(0): (memory(2, "PERSONAL", about=person(0)),)},
         room_note=note(summary="NOTE"),
         other_rooms=[other_room([entry(1, "ELSEWHERE", author=person(0))])],
     )
     order = ("ELSEWHERE", "PERSONAL", "SERVER", "NOTE")
     seen: list[int] = []
-    for window in range(6_000, 700, -50):
-        made = made_prompt(turn, window)
+    for tool_tokens in range(0, 3_000, 10):
+        made = made_prompt(turn, 4_096, tool_tokens=tool_tokens)
         shown = [word in made.messages[0].content for word in order]
         # What is missed least is gone first: never a block that outlives a better one.
         assert shown == sorted(shown)
         assert "the question?" in said(made)
         seen.append(sum(shown))
-    assert set(seen) >= {4, 0}
+    assert set(seen) == {4, 3, 2, 1, 0}
     assert seen == sorted(seen, reverse=True)
 
 
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("style", [NATIVE, STRUCTURED])
-def test_long_texts_among_the_last_eight_lose_their_middle(
-    window: int, style: PromptStyle
-) -> None:
+def test_long_texts_among_the_last_eight_lose_their_middle(window: int, style: PromptStyle) -> None:
     texts = [f"begin{n} {'word ' * 6_000} end{n}" for n in range(8)]
     turn = context([entry(n, text, author=person(0)) for n, text in enumerate(texts)])
     made = made_prompt(turn, window, style=style)
@@ -261,6 +276,7 @@ texts = st.one_of(
     memories=st.lists(st.text(min_size=1, max_size=1_000), max_size=12),
     summary=st.text(max_size=1_500),
     style=st.sampled_from([NATIVE, STRUCTURED]),
+    tool_tokens=st.sampled_from([0, 250]),
 )
 def test_the_prompt_and_its_reply_fit_the_window(
     window: int,
@@ -270,6 +286,7 @@ def test_the_prompt_and_its_reply_fit_the_window(
     memories: list[str],
     summary: str,
     style: PromptStyle,
+    tool_tokens: int,
 ) -> None:
     """Whatever is known and said, wherever the fixed part and a shortened question fit at all."""
     entries = [
@@ -279,15 +296,19 @@ def test_the_prompt_and_its_reply_fit_the_window(
     turn = context(
         [*entries, entry(99, question, author=person(0))],
         server=[memory(n, text) for n, text in enumerate(memories[:6])],
-        personal={person(0): tuple(memory(50 + n, t, about=person(0)) for n, t in enumerate(memories[6:]))},
+        personal={
+            person(0): tuple(memory(50 + n, t, about=person(0)) for n, t in enumerate(memories[6:]))
+        },
         room_note=note(summary=summary) if summary.strip() else None,
     )
-    budget = plan_budget(window, CONFIG.context)
-    bare = context([entry(99, "?", author=person(0))])
-    least = tokens(made_prompt(bare, window, ratio=ratio, style=style).messages, ratio)
-    made = made_prompt(turn, window, ratio=ratio, style=style)
-    room_for_a_short_question = 60 * ratio
-    if least + room_for_a_short_question <= budget.prompt:
-        assert tokens(made.messages, ratio) <= budget.prompt
+    bare = made_prompt(
+        context([entry(99, "?", author=person(0))]), window, ratio=ratio, style=style
+    )
+    made = made_prompt(turn, window, ratio=ratio, style=style, tool_tokens=tool_tokens)
+    room = plan_budget(window, CONFIG.context).prompt - tool_tokens
+    if tokens(bare.messages, ratio) + 60 * ratio <= room:
+        assert tokens(made.messages, ratio) <= room
+    assert made.messages[0].role == "system"
     assert made.messages[-1].role == "user"
-    assert made.messages[-1].content.rstrip()[-1:] == (question.strip() or ":")[-1:] or True
+    end_of_question = question.strip()[-3:]
+    assert made.messages[-1].content.endswith(spoken(end_of_question))
