@@ -14,13 +14,13 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tests.fakes import Channel, LoopbackDiscord, LoopbackModel, Text
+from tests.fakes.discord.events import Event
 
-Say = Callable[[Channel], Awaitable[float]]
 CONFIG = """
 [llm.chat]
 base_url = "{url}"
@@ -40,24 +40,41 @@ async def running(command: list[str], environ: dict[str, str]) -> AsyncIterator[
         await process.wait()
 
 
-async def round_trip(discord: LoopbackDiscord, channel: Channel) -> float:
-    """Seconds from a mention to the answer that follows it."""
-    started = time.perf_counter()
-    question = await discord.say(discord.alice, channel, "ping", mention_bot=True)
-    await discord.wait_for_reply(channel, after=question, timeout=60)
-    return time.perf_counter() - started
+class Ears:
+    """Hears each answer at once; asking the loopback Discord again and again would cost more."""
+
+    def __init__(self, discord: LoopbackDiscord) -> None:
+        self._discord = discord
+        self._heard: dict[int, asyncio.Event] = {}
+        self._publish = discord.publish
+        discord.publish = self._listen
+
+    def _listen(self, event: Event) -> None:
+        self._publish(event)
+        if event.name == "MESSAGE_CREATE" and event.message and event.message.author.is_bot:
+            self._heard[event.message.channel.id].set()
+
+    async def round_trip(self, channel: Channel) -> float:
+        """Seconds from a mention to the answer that follows it."""
+        heard = self._heard[channel.id] = asyncio.Event()
+        started = time.perf_counter()
+        await self._discord.say(self._discord.alice, channel, "ping", mention_bot=True)
+        async with asyncio.timeout(60):
+            await heard.wait()
+        return time.perf_counter() - started
 
 
 async def measure(discord: LoopbackDiscord, channels: list[Channel], each: int) -> dict[str, float]:
     """Round trips one after another in one room, then all rooms at once."""
     await discord.wait_until_connected()
+    ears = Ears(discord)
     for channel in channels:
-        await round_trip(discord, channel)
-    alone = [await round_trip(discord, channels[0]) for _ in range(100)]
+        await ears.round_trip(channel)
+    alone = [await ears.round_trip(channels[0]) for _ in range(100)]
 
     async def room(channel: Channel) -> None:
         for _ in range(each):
-            await round_trip(discord, channel)
+            await ears.round_trip(channel)
 
     started = time.perf_counter()
     await asyncio.gather(*(room(channel) for channel in channels))

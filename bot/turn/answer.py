@@ -15,23 +15,21 @@ class Answer:
     @property
     def text(self) -> str:
         """The whole reply so far, without the name a model may set in front."""
-        fresh = self._fresh()
-        text = f"{self._said}{self._gap}{fresh}" if fresh else self._said
-        return _without_name(without_hidden_signs(text), self._own_name)
-
-    def _fresh(self) -> str:
-        """What this pass adds: some models begin again with what they said before the call."""
-        if not self._gap:
-            return self._pass.removeprefix(self._said)
-        fresh = self._pass.lstrip()
-        if self._said.startswith(fresh):
-            return ""
-        return fresh.removeprefix(self._said).lstrip()
+        fresh = self.pass_text
+        return f"{self._said}{self._gap}{fresh}" if fresh else self._said
 
     @property
     def pass_text(self) -> str:
-        """What this pass has said."""
-        return self._pass
+        """What this pass adds: some models begin again with what they said before the call."""
+        fresh = _without_name(without_hidden_signs(self._pass), self._own_name)
+        if self._gap:
+            fresh = fresh.lstrip()
+            if self._said.startswith(fresh):
+                return ""
+        rest = fresh.removeprefix(self._said)
+        if rest[:1].isalnum() and self._said[-1:].isalnum():
+            return fresh  # it only begins with the same letters
+        return rest.lstrip() if self._gap else rest
 
     def add(self, text: str) -> None:
         """More text of this pass."""

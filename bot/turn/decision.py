@@ -12,10 +12,14 @@ REPLY = "reply"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What the model chose: to reply with `text`, or to call a tool first."""
+    """What the model chose: to reply with `text`, or to call a tool first.
+
+    `problem` says what was wrong with an answer that was neither.
+    """
 
     text: str = ""
     call: ToolCall | None = None
+    problem: str = ""
 
 
 def decision_schema(tools: tuple[ToolSpec, ...], *, may_reply: bool = True) -> JsonSchema:
@@ -40,10 +44,10 @@ def read_decision(text: str, tools: tuple[ToolSpec, ...], number: int) -> Decisi
     if action == REPLY:
         reply = decided.get(REPLY)
         return Decision(text=reply if isinstance(reply, str) else "")
-    if action not in {tool.name for tool in tools}:
+    if not isinstance(action, str) or action not in {tool.name for tool in tools}:
         raise ValueError(f"there is no action {action}")
     return Decision(
-        call=ToolCall(id=f"decision_{number}", name=str(action), arguments=json.dumps(decided))
+        call=ToolCall(id=f"decision_{number}", name=action, arguments=json.dumps(decided))
     )
 
 

@@ -1,6 +1,7 @@
 """The generate stage: prompt, tool loop, and the promise that "saved" means saved."""
 
-from dataclasses import dataclass
+import logging
+from dataclasses import dataclass, replace
 
 from bot.errors import ContextTooLong, ModelUnavailable
 from bot.features import Flag
@@ -10,7 +11,7 @@ from bot.llm.tokens import estimate_tool_tokens
 from bot.memory.content import content_words
 from bot.memory.long_term import Actor
 from bot.tools.long_term import LONG_TERM_TOOLS
-from bot.tools.port import MemoryChange, ToolContext
+from bot.tools.port import MemoryChange, Progress, ToolContext
 from bot.turn.answer import Answer
 from bot.turn.blocks import Blocks, memory_blocks
 from bot.turn.budget import Budget, plan_budget
@@ -21,6 +22,8 @@ from bot.turn.quoting import with_names
 from bot.turn.report import ToolReport
 from bot.turn.services import TurnServices
 from bot.turn.tool_loop import LoopState, ToolLoop
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,31 +46,42 @@ async def generate(services: TurnServices, context: TurnContext, delivery: Deliv
 
     A prompt that the provider finds too long is halved once, with the estimate corrected.
     """
+    state = LoopState(answer=Answer(context.persona.name))
+    progress = Progress()
     try:
-        return await _attempt(services, context, delivery, halved=False)
+        return await _attempt(services, context, delivery, state, progress, halved=False)
     except ContextTooLong:
-        return await _attempt(services, context, delivery, halved=True)
+        state.answer.restart_pass()
+        return await _attempt(services, context, delivery, state, progress, halved=True)
 
 
 async def _attempt(
-    services: TurnServices, context: TurnContext, delivery: Delivery, *, halved: bool
+    services: TurnServices,
+    context: TurnContext,
+    delivery: Delivery,
+    state: LoopState,
+    progress: Progress,
+    *,
+    halved: bool,
 ) -> Generated:
+    """Go on from `state`: what was said and done before holds under a smaller prompt too."""
     budget = plan_budget(services.chat.window, services.config.context, halved=halved)
     blocks = memory_blocks(context, budget, services.chat.ratio)
-    tool_context = _tool_context(services, context, blocks)
+    tool_context = _tool_context(services, context, blocks, progress)
     asked = _prompt(services, context, budget, blocks, tool_context)
-    state = LoopState(messages=list(asked.messages), answer=Answer(context.persona.name))
+    tool_context = replace(tool_context, shown=asked.shown)
     loop = ToolLoop(
         services.chat,
         services.tools,
         tool_context,
         services.config.turn,
         services.config.llm,
-        _shows(context, delivery),
+        prompt_messages=asked.messages,
+        show=_shows(context, delivery),
     )
     await loop.run(state, max_tokens=budget.reply)
-    footer = _changed(tool_context.progress.changes, context)
-    if context.explicit_long_term_memory_intent and not tool_context.progress.long_term_done:
+    footer = _changed(progress.changes, context)
+    if context.explicit_long_term_memory_intent and not progress.long_term_done:
         footer = await _save_after_all(services, context, tool_context, loop, state, budget)
     if not state.answer.text.strip():
         raise ModelUnavailable("the model gave no answer")
@@ -79,7 +93,9 @@ async def _attempt(
     )
 
 
-def _tool_context(services: TurnServices, context: TurnContext, blocks: Blocks) -> ToolContext:
+def _tool_context(
+    services: TurnServices, context: TurnContext, blocks: Blocks, progress: Progress
+) -> ToolContext:
     speaker = context.speaker
     provider = services.chat.provider
     return ToolContext(
@@ -98,6 +114,7 @@ def _tool_context(services: TurnServices, context: TurnContext, blocks: Blocks) 
         explicit_long_term_memory_intent=context.explicit_long_term_memory_intent,
         route_offers_short_term_memory=provider.short_term_memory_tool,
         shown=blocks.shown,
+        progress=progress,
         must_share_words=_spoken_words(context) if provider.tools == "structured" else None,
     )
 
@@ -161,7 +178,10 @@ async def _save_after_all(
     if not tried and services.chat.tools_mode != "none":
         tools = services.tools.offered(tool_context)
         wanted = tuple(tool for tool in tools if tool.name in LONG_TERM_TOOLS)
-        await loop.decide(state, wanted, budget.reply)
+        try:
+            await loop.decide(state, wanted, budget.reply)
+        except (ModelUnavailable, ContextTooLong) as error:
+            log.info("decision_failed", extra={"reason": type(error).__name__})
     if tool_context.progress.long_term_done:
         return _changed(tool_context.progress.changes, context)
     return t("turn.not_saved", locale)

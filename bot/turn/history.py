@@ -88,7 +88,7 @@ def _shorten(entries: list[Entry], view: View, *, budget: int, ratio: float) -> 
 
     while len(shown) > 1 and not fits(FEWEST_CHARACTERS):
         shown.pop(0)
-    low = FEWEST_CHARACTERS if fits(FEWEST_CHARACTERS) else len(mark)
+    low = FEWEST_CHARACTERS
     high = max(len(entry.content) for entry in shown)
     while low < high:
         middle = (low + high + 1) // 2

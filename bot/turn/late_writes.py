@@ -1,5 +1,6 @@
 """What could not be written while the database was busy or full waits here, bounded."""
 
+import asyncio
 import logging
 from collections import deque
 
@@ -17,30 +18,38 @@ class LateWrites:
         self._database = database
         self._limit = limit
         self._waiting: deque[Job[None]] = deque()
+        self._retrying = asyncio.Lock()
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     async def write(self, job: Job[None]) -> bool:
         """Write now, after what already waits; False where it has to wait."""
-        self._waiting.append(job)
-        if len(self._waiting) > self._limit:
-            self._waiting.popleft()
-            log.warning("late_write_lost")
-        return await self.retry()
+        if not await self.retry() or not await self._written(job):
+            self._waiting.append(job)
+            if len(self._waiting) > self._limit:
+                self._waiting.popleft()
+                log.warning("late_write_lost")
+            return False
+        return True
 
     async def retry(self) -> bool:
-        """Write what waits; False where the database still cannot."""
-        while self._waiting:
-            job = self._waiting[0]
-            try:
-                await self._database.write(job)
-            except StorageUnavailable as unavailable:
-                log.warning(
-                    "write_waits",
-                    extra={"waiting": len(self._waiting), "reason": unavailable.reason},
-                )
-                return False
-            if self._waiting and self._waiting[0] is job:
-                self._waiting.popleft()
+        """Write what waits, each job once; False where the database still cannot."""
+        if not self._waiting:
+            return True
+        async with self._retrying:
+            while self._waiting:
+                job = self._waiting.popleft()
+                if not await self._written(job):
+                    self._waiting.appendleft(job)
+                    return False
+        return True
+
+    async def _written(self, job: Job[None]) -> bool:
+        try:
+            await self._database.write(job)
+        except StorageUnavailable as unavailable:
+            waiting = len(self._waiting)
+            log.warning("write_waits", extra={"waiting": waiting, "reason": unavailable.reason})
+            return False
         return True

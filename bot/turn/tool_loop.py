@@ -4,7 +4,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot.config import LlmConfig, TurnConfig
 from bot.errors import ModelUnavailable
@@ -34,10 +34,10 @@ Show = Callable[[str], Awaitable[None]]
 
 @dataclass(slots=True)
 class LoopState:
-    """What the loop has come to so far; it outlives a failing pass, for the report."""
+    """What the loop has come to so far. `messages` follow the prompt, which may be made anew."""
 
-    messages: list[ChatMessage]
     answer: Answer
+    messages: list[ChatMessage] = field(default_factory=list[ChatMessage])
     calls: list[ToolReport] = field(default_factory=list[ToolReport])
     finished: list[Finished] = field(default_factory=list[Finished])
     failures_in_a_row: int = 0
@@ -56,6 +56,8 @@ class ToolLoop:
         context: ToolContext,
         config: TurnConfig,
         llm: LlmConfig,
+        *,
+        prompt_messages: tuple[ChatMessage, ...],
         show: Show,
     ) -> None:
         self._route = route
@@ -63,30 +65,34 @@ class ToolLoop:
         self._context = context
         self._config = config
         self._llm = llm
+        self._prompt = prompt_messages
         self._show = show
 
     async def run(self, state: LoopState, *, max_tokens: int) -> None:
         """Go on until there is an answer; it stands in `state`. Raises what the route raises."""
         while state.passes < self._config.max_passes:
+            finished, decision = await self._pass(state, max_tokens)
             state.passes += 1
-            offered = () if self._must_answer(state) else self._offered()
-            finished, decision = await self._pass(state, offered, max_tokens)
-            calls = (decision.call,) if decision and decision.call else finished.tool_calls
+            calls = (decision.call,) if decision.call else finished.tool_calls
             if calls:
+                said = state.answer.pass_text.strip()
                 state.answer.end_pass()
-                await self._run_calls(state, calls)
-            elif not self._goes_on(state, finished):
+                await self._run_calls(state, calls, said)
+            elif not self._goes_on(state, finished, decision.problem):
                 return
 
     async def decide(self, state: LoopState, tools: tuple[ToolSpec, ...], max_tokens: int) -> None:
-        """Ask once for a decision among `tools` alone, and run it."""
+        """Ask once for a decision among `tools` alone, and run it. The answer stays as it is."""
+        said = state.answer.text.strip()
+        answered = (ChatMessage(role="assistant", content=said),) if said else ()
         asked = ChatMessage(role="user", content=prompt("generation.must_save"))
         request = ChatRequest(
-            messages=(*state.messages, asked),
+            messages=(*self._prompt, *state.messages, *answered, asked),
             schema=decision_schema(tools, may_reply=False),
             max_tokens=max_tokens,
         )
-        text, _ = await self._stream(state, request, shown=False)
+        aside = replace(state, answer=Answer(""))
+        text, _ = await self._stream(aside, request, shown=False)
         try:
             decision = read_decision(text, tools, state.passes)
         except ValueError as error:
@@ -98,22 +104,22 @@ class ToolLoop:
     def _offered(self) -> tuple[ToolSpec, ...]:
         return () if self._route.tools_mode == "none" else self._tools.offered(self._context)
 
-    def _must_answer(self, state: LoopState) -> bool:
-        """Whether no more calls are allowed: too many, too many failures, or the last pass."""
+    def _may_call(self, state: LoopState) -> bool:
+        """Whether calls are still run: not after too many, nor too many failures in a row."""
         return (
-            len(state.calls) >= self._config.max_tool_calls
-            or state.failures_in_a_row >= self._config.max_failures_in_a_row
-            or state.passes >= self._config.max_passes
+            len(state.calls) < self._config.max_tool_calls
+            and state.failures_in_a_row < self._config.max_failures_in_a_row
         )
 
-    async def _pass(
-        self, state: LoopState, offered: tuple[ToolSpec, ...], max_tokens: int
-    ) -> tuple[Finished, Decision | None]:
+    async def _pass(self, state: LoopState, max_tokens: int) -> tuple[Finished, Decision]:
+        last = state.passes + 1 >= self._config.max_passes
+        offered = self._offered() if self._may_call(state) and not last else ()
         if self._route.tools_mode == "structured":
             return await self._structured_pass(state, offered, max_tokens)
-        request = ChatRequest(messages=tuple(state.messages), tools=offered, max_tokens=max_tokens)
+        messages = (*self._prompt, *state.messages)
+        request = ChatRequest(messages=messages, tools=offered, max_tokens=max_tokens)
         _, finished = await self._stream(state, request)
-        return finished, None
+        return finished, Decision()
 
     async def _stream(
         self, state: LoopState, request: ChatRequest, *, shown: bool = True
@@ -140,37 +146,34 @@ class ToolLoop:
 
     async def _structured_pass(
         self, state: LoopState, offered: tuple[ToolSpec, ...], max_tokens: int
-    ) -> tuple[Finished, Decision | None]:
+    ) -> tuple[Finished, Decision]:
         request = ChatRequest(
-            messages=tuple(state.messages), schema=decision_schema(offered), max_tokens=max_tokens
+            messages=(*self._prompt, *state.messages),
+            schema=decision_schema(offered),
+            max_tokens=max_tokens,
         )
         text, finished = await self._stream(state, request)
         try:
             decision = read_decision(text, offered, state.passes)
         except ValueError as error:
-            if state.answer.text.strip() and finished.reason == "length":
-                return finished, None
+            if state.answer.pass_text.strip() and finished.reason == "length":
+                return finished, Decision()
             log.info("decision_malformed", extra={"reason": str(error)})
             state.answer.restart_pass()
-            problem = prompt("generation.malformed", problem=str(error))
-            state.messages.append(ChatMessage(role="user", content=problem))
-            return finished, None
-        if decision.call is None:
-            state.answer.restart_pass()
-            state.answer.add(decision.text)
+            return finished, Decision(problem=str(error))
+        state.answer.restart_pass()
+        state.answer.add(decision.text)
         return finished, decision
 
-    async def _run_calls(self, state: LoopState, calls: tuple[ToolCall, ...]) -> None:
+    async def _run_calls(self, state: LoopState, calls: tuple[ToolCall, ...], said: str) -> None:
         native = self._route.tools_mode == "native"
         if native:
-            state.messages.append(
-                ChatMessage(role="assistant", content=state.answer.text.strip(), tool_calls=calls)
-            )
+            state.messages.append(ChatMessage(role="assistant", content=said, tool_calls=calls))
         for call in calls:
-            if len(state.calls) >= self._config.max_tool_calls:
-                message = prompt("refused.too_many_calls")
-            else:
+            if self._may_call(state):
                 message = (await self._run_call(state, call)).message
+            else:
+                message = prompt("refused.too_many_calls")
             state.messages += _results(call, message, native=native)
 
     async def _run_call(self, state: LoopState, call: ToolCall) -> Outcome:
@@ -181,14 +184,18 @@ class ToolLoop:
         log.info("tool_called", extra={"tool": call.name, "outcome": name})
         return outcome
 
-    def _goes_on(self, state: LoopState, finished: Finished) -> bool:
-        """Whether a pass without calls was no answer yet: it was empty, or cut off."""
+    def _goes_on(self, state: LoopState, finished: Finished, problem: str) -> bool:
+        """Whether a pass without calls was no answer yet: it was empty, broken, or cut off."""
         if not state.answer.pass_text.strip():
             state.empty_answers += 1
             if state.answer.text.strip() or state.empty_answers > self._llm.empty_answer_retries:
                 return False
-            again = ChatMessage(role="user", content=prompt("generation.again"))
-            state.messages.append(again)
+            again = (
+                prompt("generation.malformed", problem=problem)
+                if problem
+                else prompt("generation.again")
+            )
+            state.messages.append(ChatMessage(role="user", content=again))
             return True
         if finished.reason != "length":
             return False

@@ -212,7 +212,7 @@ def test_blocks_give_way_in_their_order_and_the_question_never() -> None:
         shown = [word in made.messages[0].content for word in order]
         # What is missed least is gone first: never a block that outlives a better one.
         assert shown == sorted(shown)
-        assert "the question?" in said(made)
+        assert "question?" in said(made)
         seen.append(sum(shown))
     assert set(seen) == {4, 3, 2, 1, 0}
     assert seen == sorted(seen, reverse=True)
@@ -288,7 +288,7 @@ def test_the_prompt_and_its_reply_fit_the_window(
     style: PromptStyle,
     tool_tokens: int,
 ) -> None:
-    """Whatever is known and said, wherever the fixed part and a shortened question fit at all."""
+    """Wherever the fixed part and forty characters of the question fit at all."""
     entries = [
         entry(n, text, author=person(0) if by_person else None)
         for n, (by_person, text) in enumerate(lines)
