@@ -1,7 +1,7 @@
 """Long-term memory: facts about a server and about a person, each heard where a source of it is."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.audience import DIRECT_MESSAGES, Audience
 from bot.clock import Clock, to_ms
@@ -16,7 +16,7 @@ from bot.memory.refusals import MemoryRefused
 from bot.privacy.levels import Levels, PrivacyLevel
 from bot.storage.cache import VersionedCache
 from bot.storage.database import Database
-from bot.storage.statements import Transaction
+from bot.storage.statements import Snapshot, Transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,15 +94,13 @@ class LongTermMemory:
 
     async def find(self, memory: MemoryId, listening: Listening) -> Memory:
         """One memory by its number. Raises MemoryRefused where it is not heard here."""
-        found = await rows.read_one(self._database, memory)
-        if found is None or found.server != listening.server or not listening.hears(found):
-            raise MemoryRefused("not_found", id=memory)
-        return found
+        return await self._database.read(lambda db: _find(db, memory, listening))
 
     # Writing
 
     async def create(self, new: NewMemory, actor: Actor, listening: Listening) -> Kept:
         """Keep a memory; returns once it is on disk. Raises MemoryRefused or StorageUnavailable."""
+        new = replace(new, content=new.content.strip())
         self.check_content(new.content)
         self._check_scope(new, actor, listening)
         await self._check_privacy(new.content, new.scope, new.subject, actor, listening.server)
@@ -133,14 +131,17 @@ class LongTermMemory:
 
         The former text stays as "used to" until it is forgotten. Raises MemoryRefused.
         """
+        content = content.strip()
         self.check_content(content)
-        old = await self.find(memory, listening)
-        self._check_rights(old, actor)
-        await self._check_privacy(content, old.scope, old.subject, actor, listening.server)
-        if old.lineage == GLOBAL_LINEAGE:
+        found = await self.find(memory, listening)
+        self._check_rights(found, actor)
+        await self._check_privacy(content, found.scope, found.subject, actor, listening.server)
+        if found.lineage == GLOBAL_LINEAGE:
             raise MemoryRefused("global_lineage")
 
         async def job(tx: Transaction) -> Memory:
+            old = await _find(tx, memory, listening)  # as it is now: somebody may have been faster
+            self._check_rights(old, actor)
             same = await rows.same_text(tx, old.restated(content, source))
             if same is not None and same.id != old.id:
                 await rows.add_source(tx, same.id, source)
@@ -242,6 +243,13 @@ class LongTermMemory:
         for memory in heard:
             if says_nearly_the_same(content, memory.content, self._config.duplicate_similarity):
                 raise MemoryRefused("similar", id=memory.id)
+
+
+async def _find(db: Snapshot, memory: MemoryId, listening: Listening) -> Memory:
+    found = await rows.read_one(db, memory)
+    if found is None or found.server != listening.server or not listening.hears(found):
+        raise MemoryRefused("not_found", id=memory)
+    return found
 
 
 __all__ = [

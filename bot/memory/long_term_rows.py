@@ -87,16 +87,12 @@ async def read_personal(database: Database, user: UserId) -> tuple[Memory, ...]:
     )
 
 
-async def read_one(database: Database, memory: MemoryId) -> Memory | None:
+async def read_one(db: Snapshot, memory: MemoryId) -> Memory | None:
     """One memory by its number."""
-
-    async def reading(db: Snapshot) -> Memory | None:
-        found = await _read(db, f"{_SERVER} WHERE id = ?", (memory,)) or await _read(
-            db, f"{_PERSONAL} WHERE id = ?", (memory,)
-        )
-        return found[0] if found else None
-
-    return await database.read(reading)
+    found = await _read(db, f"{_SERVER} WHERE id = ?", (memory,)) or await _read(
+        db, f"{_PERSONAL} WHERE id = ?", (memory,)
+    )
+    return found[0] if found else None
 
 
 async def read_partition(db: Snapshot, new: NewMemory) -> tuple[Memory, ...]:

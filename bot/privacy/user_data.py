@@ -15,9 +15,6 @@ class Holds(StrEnum):
     """Neither: numbers, times, codes, places."""
 
 
-USER_DATA: Mapping[tuple[str, str], Holds]
-"""Every column, as (table, column)."""
-
 _PERSON: Mapping[str, str] = {
     "people": "user_id",
     "guild_settings": "changed_by",
@@ -116,4 +113,5 @@ def _columns() -> Iterator[tuple[tuple[str, str], Holds]]:
                 yield (table, column), holds
 
 
-USER_DATA = dict(_columns())
+USER_DATA: Mapping[tuple[str, str], Holds] = dict(_columns())
+"""Every column, as (table, column)."""

@@ -10,11 +10,11 @@ from bot.errors import Unavailable
 from bot.features import Flag
 from bot.identifiers import MemoryId, UserId
 from bot.llm.chat import JsonSchema
-from bot.memory.content import content_words
 from bot.memory.long_term import LongTermMemory, NewMemory, Scope
 from bot.memory.refusals import MemoryRefused
 from bot.memory.roster import Ambiguous
 from bot.prompts import prompt
+from bot.tools.grounding import check_grounded
 from bot.tools.port import (
     Failed,
     MemoryChange,
@@ -69,13 +69,6 @@ def resolve_target(context: ToolContext, target: str) -> UserId | None:
     raise MemoryRefused("target_ambiguous", target=target, names=", ".join(found.candidates))
 
 
-def check_grounded(context: ToolContext, content: str) -> None:
-    """Refuse a text that shares no word with what people said, where the route asks for that."""
-    words = context.must_share_words
-    if words is not None and content.strip() and not content_words(content) & words:
-        raise MemoryRefused("ungrounded")
-
-
 async def _guarded(context: ToolContext, change: Awaitable[Outcome]) -> Outcome:
     """The outcome of a change; what refuses it becomes words for the model."""
     try:
@@ -122,7 +115,7 @@ class CreateLongTermMemory(TypedTool[CreateArguments]):
     async def _create(self, context: ToolContext, arguments: CreateArguments) -> Outcome:
         content = context.roster.hide(arguments.content.strip())
         self._memory.check_content(content)
-        check_grounded(context, arguments.content)
+        check_grounded(context, content)
         subject = None
         if arguments.scope == TARGET_USER:
             subject = resolve_target(context, arguments.target)
@@ -182,7 +175,7 @@ class UpdateLongTermMemory(TypedTool[UpdateArguments]):
             )
             context.progress.changes.append(change)
             return Ok(prompt("done.forgotten"))
-        check_grounded(context, arguments.content)
+        check_grounded(context, content)
         await self._memory.update(memory, content, context.actor, context.source, context.listening)
         context.progress.changes.append(
             MemoryChange(kind="updated", memory=memory, text=context.roster.show(content))

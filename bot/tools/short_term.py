@@ -8,6 +8,7 @@ from bot.features import Flag
 from bot.llm.chat import JsonSchema
 from bot.memory.short_term import ShortTermMemory
 from bot.prompts import prompt
+from bot.tools.grounding import repeats_example
 from bot.tools.port import Failed, Ok, Outcome, Retry, ToolContext, TypedTool, object_schema
 
 
@@ -56,28 +57,25 @@ class UpdateShortTermMemory(TypedTool[ShortTermArguments]):
             return Failed(prompt("refused.once_a_turn"))
         if not self.is_available(context):
             return Failed(prompt("refused.short_term_off"))
+        summary = arguments.summary
+        if summary is not None:
+            summary = context.roster.hide(summary.strip())
+        categories = {
+            label: context.roster.hide(text.strip()) for label, text in arguments.categories.items()
+        }
         fault = self._fault(context, arguments)
         if fault is not None:
             return Retry(fault)
+        if any(repeats_example(context, text) for text in (summary or "", *categories.values())):
+            return Retry(prompt("refused.ungrounded"))
         try:
             await self._memory.update(
-                context.origin,
-                context.lineage,
-                summary=None
-                if arguments.summary is None
-                else self._clean(context, arguments.summary),
-                categories={
-                    label: self._clean(context, text)
-                    for label, text in arguments.categories.items()
-                },
+                context.origin, context.lineage, summary=summary, categories=categories
             )
         except Unavailable:
             return Failed(prompt("refused.storage"))
         context.progress.short_term_updated = True
         return Ok(prompt("done.noted"))
-
-    def _clean(self, context: ToolContext, text: str) -> str:
-        return context.roster.hide(text.strip())
 
     def _fault(self, context: ToolContext, arguments: ShortTermArguments) -> str | None:
         if arguments.summary is None and not arguments.categories:

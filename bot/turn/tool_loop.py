@@ -20,6 +20,7 @@ from bot.llm.chat import (
 from bot.llm.reply_stream import ReplyStream
 from bot.llm.routing import Route
 from bot.prompts import prompt
+from bot.tools.long_term import LONG_TERM_TOOLS
 from bot.tools.port import Ok, Outcome, OutcomeName, ToolContext, outcome_name
 from bot.tools.registry import ToolRegistry
 from bot.turn.answer import Answer
@@ -102,7 +103,13 @@ class ToolLoop:
             await self._run_call(state, decision.call)
 
     def _offered(self) -> tuple[ToolSpec, ...]:
-        return () if self._route.tools_mode == "none" else self._tools.offered(self._context)
+        """The tools of this pass. A small model that has kept a fact would keep it again."""
+        if self._route.tools_mode == "none":
+            return ()
+        offered = self._tools.offered(self._context)
+        if self._route.tools_mode == "structured" and self._context.progress.long_term_done:
+            return tuple(tool for tool in offered if tool.name not in LONG_TERM_TOOLS)
+        return offered
 
     def _may_call(self, state: LoopState) -> bool:
         """Whether calls are still run: not after too many, nor too many failures in a row."""
@@ -150,6 +157,7 @@ class ToolLoop:
         request = ChatRequest(
             messages=(*self._prompt, *state.messages),
             schema=decision_schema(offered),
+            temperature=0,
             max_tokens=max_tokens,
         )
         text, finished = await self._stream(state, request)

@@ -95,6 +95,14 @@ async def test_a_message_that_arrives_twice_is_answered_once(stage: Stage) -> No
     ]
 
 
+async def test_a_message_that_arrives_twice_does_not_swallow_the_next_one(stage: Stage) -> None:
+    stage.model.on(lambda _: Text("I see", delay=0.1))
+    alice, general = stage.discord.alice, stage.discord.general
+    await stage.discord.say(alice, general, "once", mention_bot=True, duplicate=2)
+    question = await stage.discord.say(alice, general, "something else", mention_bot=True)
+    assert (await stage.reply_to(question)).content == "I see"
+
+
 async def test_other_bots_and_webhooks_are_not_answered(stage: Stage) -> None:
     beeper = stage.discord.member("beeper", is_bot=True)
     hook = stage.discord.webhook(stage.discord.general, "news")

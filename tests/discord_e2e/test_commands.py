@@ -178,6 +178,7 @@ async def test_show_says_when_there_is_more_than_fits(stage: Stage) -> None:
     used = await stage.discord.slash(stage.discord.alice, stage.discord.general, "memory show")
     await used.reply(containing="There is more than fits here.")
     assert len(used.messages) == 5
+    assert {message.visible_only_to for message in used.messages} == {stage.discord.alice}
 
 
 @pytest.mark.parametrize(

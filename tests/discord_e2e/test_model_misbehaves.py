@@ -79,9 +79,10 @@ async def test_a_model_that_only_ever_calls_tools_is_stopped(stage: Stage) -> No
 
 async def test_what_is_said_before_a_call_is_not_said_twice(stage: Stage) -> None:
     stage.model.queue(ToolCalls([(CREATE, FACT)], text="Let me write that down."))
-    stage.model.queue("Let me write that down. Done!")
+    stage.model.queue(Text("Let me write that down. Done!", chunk_delay=0.03))
     reply = await stage.ask(PLEASE)
     assert reply.content == f"Let me write that down.\n\nDone!{SAVED}"
+    assert max(shown.count("Let") for shown in reply.revisions) == 1
 
 
 async def test_a_call_written_into_the_text_saves_nothing_and_says_so(stage: Stage) -> None:
