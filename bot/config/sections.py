@@ -140,7 +140,7 @@ class PrivacyConfig(Section):
 
 class DeliveryConfig(Section):
     edit_interval_ms: int = Field(default=1_000, ge=0, le=60_000)
-    message_characters: int = Field(default=2_000, ge=100, le=2_000)
+    message_characters: int = Field(default=2_000, ge=300, le=2_000)
     max_messages: int = Field(default=8, ge=1, le=50)
     send_retries: int = Field(default=3, ge=0, le=10)
 

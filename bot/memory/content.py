@@ -46,7 +46,7 @@ def says_nearly_the_same(text: str, other: str, threshold: int) -> bool:
     if fuzz.ratio(normalised(text), normalised(other)) < threshold:
         return False
     return all(
-        sorted(pattern.findall(text)) == sorted(pattern.findall(other))
+        pattern.findall(text) == pattern.findall(other)
         for pattern in (_NUMBERS, _REFERENCES, _CAPITALISED)
     )
 

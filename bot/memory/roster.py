@@ -54,13 +54,19 @@ class Roster:
         someone: str,
         also_known: Mapping[UserId, str] | None = None,
     ) -> "Roster":
-        """The roster of these people; equal display names get a number ("Ann", "Ann (2)")."""
-        taken: set[str] = set()
+        """The roster of these people.
+
+        A display name that is taken, or is a handle, gets a number ("Ann", "Ann (2)").
+        """
+        known = dict(people)
+        handles = {user: f"U{number}" for number, user in enumerate(known, start=1)}
+        taken = {handle.casefold() for handle in handles.values()}
         participants: list[Participant] = []
-        for number, (user, shown) in enumerate(dict(people).items(), start=1):
-            name = _unique(_one_line(shown) or f"U{number}", taken)
-            taken.add(name)
-            participants.append(Participant(user=user, handle=f"U{number}", name=name))
+        for user, handle in handles.items():
+            shown = _one_line(known[user])
+            name = _unique(shown, taken) if shown else handle
+            taken.add(name.casefold())
+            participants.append(Participant(user=user, handle=handle, name=name))
         return cls(
             participants=tuple(participants),
             own_names=frozenset(own_names),
@@ -111,9 +117,9 @@ def _one_line(name: str) -> str:
 
 
 def _unique(name: str, taken: set[str]) -> str:
-    if name not in taken:
+    if name.casefold() not in taken:
         return name
     number = 2
-    while f"{name} ({number})" in taken:
+    while f"{name} ({number})".casefold() in taken:
         number += 1
     return f"{name} ({number})"

@@ -72,13 +72,16 @@ class ShortTermMemory:
 
     async def of_room(self, audience: Audience, lineage: LineageId) -> ShortTermEntry | None:
         """What is remembered of the room where the audience stands, read back if need be."""
-        live = self._live((audience.here, lineage))
+        key = (audience.here, lineage)
+        live = self._live(key)
         if live is not None:
             return live
         text = await self._rows.read(audience.here, lineage)
-        if text is None:
-            return None
-        entry = ShortTermEntry(origin=audience.here, captured_at=self._clock.now(), text=text)
+        live = self._live(key)  # a capture or an update may have come while the row was read
+        if text is None or (live is not None and live.text is not None):
+            return live
+        entry = live or ShortTermEntry(origin=audience.here, captured_at=self._clock.now())
+        entry = replace(entry, text=text)
         self._put(lineage, entry)
         return entry
 

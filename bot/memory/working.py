@@ -20,7 +20,7 @@ from bot.identifiers import (
 )
 from bot.llm.tokens import estimate_tokens
 from bot.storage.database import Database
-from bot.storage.statements import Row, Transaction
+from bot.storage.statements import Row, Snapshot, Transaction
 from bot.storage.writer import Job
 
 log = logging.getLogger(__name__)
@@ -177,10 +177,10 @@ async def advance_cursor(
     )
 
 
-async def cursor_of(tx: Transaction, origin: OriginId, lineage: LineageId) -> MessageId:
+async def cursor_of(db: Snapshot, origin: OriginId, lineage: LineageId) -> MessageId:
     """The newest message that was captured for a buffer; 0 where none was."""
     return MessageId(
-        await tx.fetch_int(
+        await db.fetch_int(
             "SELECT message_id FROM capture_cursors WHERE origin_id = ? AND lineage_id = ?",
             (origin, lineage),
         )

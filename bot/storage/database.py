@@ -1,6 +1,7 @@
 """The database file: one connection writes, a few only read, a lock keeps others out."""
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,6 +15,8 @@ from bot.errors import StartupError, StorageUnavailable
 from bot.storage.migrations import Migration, load_migrations, migrate, refuse_newer
 from bot.storage.statements import Params, Row, Snapshot
 from bot.storage.writer import Job, Writer, as_unavailable
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Reading = Callable[[Snapshot], Awaitable[T]]
@@ -96,7 +99,7 @@ class Database:
                 ]
                 writer = Writer(writing, queue_size=queue_size, batch_size=batch_size)
                 return cls(path, resources.pop_all(), writing, reading, writer)
-        except (OSError, sqlite3.OperationalError) as error:
+        except (OSError, sqlite3.Error) as error:
             raise StartupError(
                 "errors.storage.cannot_open", path=str(path), reason=str(error)
             ) from error
@@ -108,8 +111,8 @@ class Database:
     async def read(self, reading: Reading[T]) -> T:
         """Run several reads over one state of the database."""
         async with self._reader() as connection:
-            await connection.execute_fetchall("BEGIN")
             try:
+                await connection.execute_fetchall("BEGIN")  # runs even if its caller is cancelled
                 return await reading(Snapshot(connection))
             finally:
                 await connection.rollback()
@@ -142,15 +145,18 @@ class Database:
         return [str(row[0]) for row in rows if row[0] != "ok"]
 
     async def close(self) -> None:
-        """Finish queued writes, fold the log into the file, let go of the lock."""
+        """Finish queued writes and reads, fold the log into the file, let go of the lock."""
         if self._closed:
             return
         self._closed = True
         async with self._resources:
             await self._writer.close()
-            for reader in self._readers:
-                await reader.close()
-            await self._writing.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+            for _ in self._readers:
+                await (await self._idle.get()).close()
+            try:
+                await self._writing.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+            except sqlite3.Error as error:  # the log stays, and is read at the next start
+                log.warning("checkpoint_failed", extra={"reason": str(error)})
 
 
 # FULL is affordable because commits are shared; NORMAL loses the last commits when the power goes.

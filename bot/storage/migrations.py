@@ -11,6 +11,7 @@ from bot.errors import StartupError
 
 FOLDER = Path(__file__).parent / "migrations"
 _NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,12 +27,12 @@ def split_statements(script: str) -> tuple[str, ...]:
     """The statements of a script, one by one: `executescript` would commit half a migration."""
     statements: list[str] = []
     pending = ""
-    for line in script.splitlines(keepends=True):
-        pending += line
+    for piece in re.split(r"(?<=;)", script):
+        pending += piece
         if sqlite3.complete_statement(pending):
             statements.append(pending.strip())
             pending = ""
-    if any(line.strip() and not line.strip().startswith("--") for line in pending.splitlines()):
+    if _COMMENT.sub("", pending).strip():
         raise ValueError("the script ends inside a statement")
     return tuple(statements)
 

@@ -101,23 +101,35 @@ class Writer:
         await self._task
 
     async def _run(self) -> None:
-        while True:
-            first = await self._queue.get()
-            if first is None:
-                return
-            batch = [first]
-            last = False
-            while len(batch) < self._batch_size and not self._queue.empty():
-                pending = self._queue.get_nowait()
-                if pending is None:
-                    last = True
-                    break
-                batch.append(pending)
-            await self._commit(batch)
-            if last:
-                return
+        batch: list[_Pending] = []
+        try:
+            while await self._fill(batch):
+                await self._commit(batch)
+                batch.clear()
+            if batch:
+                await self._commit(batch)
+        finally:  # however it ends, nobody waits for ever
+            self._closed = True
+            queued = [self._queue.get_nowait() for _ in range(self._queue.qsize())]
+            for pending in filter(None, (*batch, *queued)):
+                pending.resolve(Raised(StorageUnavailable("the database is closed")))
+
+    async def _fill(self, batch: list[_Pending]) -> bool:
+        """Take what waits, at least one job; False where these are the last ones."""
+        while not batch or (len(batch) < self._batch_size and not self._queue.empty()):
+            pending = await self._queue.get()
+            if pending is None:
+                return False
+            batch.append(pending)
+        return True
 
     async def _commit(self, batch: list[_Pending]) -> None:
+        try:
+            await self._connection.execute_fetchall("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:  # busy or read-only: trying job by job would wait each time
+            for pending in batch:
+                pending.resolve(Raised(error))
+            return
         try:
             await self._commit_together(batch)
         except _TransactionLostError as lost:
@@ -129,7 +141,6 @@ class Writer:
                     await self._commit([pending])
 
     async def _commit_together(self, batch: list[_Pending]) -> None:
-        await self._statement("BEGIN IMMEDIATE", culprit=None)
         settled = [(pending, *await self._run_in_savepoint(pending)) for pending in batch]
         await self._statement("COMMIT", culprit=None)
         for pending, outcome, callbacks in settled:

@@ -1,20 +1,21 @@
 """The begin stage: take the messages in and record the turn, in one transaction."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.audience import Origin
 from bot.clock import to_ms
 from bot.errors import StorageUnavailable, Unavailable
-from bot.identifiers import EntryId, LineageId, MessageId, TurnId
+from bot.identifiers import EntryId, LineageId, MessageId, TurnId, UserId
 from bot.llm.tokens import estimate_tokens
 from bot.memory import working
 from bot.memory.people import keep_names
 from bot.memory.working import Entry, EntryKind, Utterance
 from bot.persona.personas import Persona
 from bot.privacy.levels import PrivacyLevel
-from bot.storage.statements import Transaction
+from bot.storage.statements import Snapshot, Transaction
 from bot.turn.messages import IncomingMessage, TurnRequest
 from bot.turn.services import TurnServices
 from bot.turn.turn_rows import active_lineages, known_replies, take_turn
@@ -24,15 +25,17 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """A turn that is ours to take.
+    """A turn that is ours to take, because of `request`.
 
     Where the database could not be written, `turn` is None and `uncaptured` holds what the model
-    must see all the same.
+    must see all the same. `names`: what those who spoke lately are called.
     """
 
+    request: TurnRequest
     turn: TurnId | None
     origin: Origin
     persona: Persona
+    names: Mapping[UserId, str]
     uncaptured: tuple[Entry, ...] = ()
 
 
@@ -52,6 +55,8 @@ async def begin(services: TurnServices, request: TurnRequest) -> Begun | None:
     await services.late_writes.retry()
     said = _since_last_time(services, request)
     asked = {message.id for message in request.messages}
+    people = [p for m in said if not m.is_own for p in (m.author, *m.people)]
+    names = {p.id: p.name for p in people if p.id != services.own_identity()}
 
     async def job(tx: Transaction) -> TurnId | None:
         now = services.clock.now()
@@ -59,8 +64,6 @@ async def begin(services: TurnServices, request: TurnRequest) -> Begun | None:
         turn = await take_turn(tx, origin.id, trigger.id, persona.lineage, trigger.author.id, now)
         if turn is None:
             return None
-        people = [p for m in said if not m.is_own for p in (m.author, *m.people)]
-        names = {p.id: p.name for p in people if p.id != services.own_identity()}
         await keep_names(tx, origin.guild_id, names.items(), to_ms(now))
         active = timedelta(hours=services.config.context.active_channel_hours)
         for lineage in {persona.lineage, *await active_lineages(tx, origin.id, now, active)}:
@@ -73,13 +76,20 @@ async def begin(services: TurnServices, request: TurnRequest) -> Begun | None:
         turn = await services.database.write(job)
     except StorageUnavailable as unavailable:
         log.warning("capture_waits", extra={"reason": unavailable.reason})
+        uncaptured = await services.database.read(
+            lambda db: _new_messages(db, origin, persona.lineage, said, asked)
+        )
         return Begun(
+            request=request,
             turn=None,
             origin=origin,
             persona=persona,
-            uncaptured=tuple(_as_entry(m, persona) for m in said),
+            names=names,
+            uncaptured=tuple(_as_entry(message, persona) for message in uncaptured),
         )
-    return None if turn is None else Begun(turn=turn, origin=origin, persona=persona)
+    if turn is None:
+        return None
+    return Begun(request=request, turn=turn, origin=origin, persona=persona, names=names)
 
 
 async def _fill_ring(services: TurnServices, request: TurnRequest) -> None:
@@ -113,18 +123,28 @@ async def _capture(
     said: tuple[IncomingMessage, ...],
     asked: set[MessageId],
 ) -> None:
-    """Write what lies beyond the cursor, and what is asked: the ring may have lost it before."""
-    cursor = await working.cursor_of(tx, origin.id, lineage)
-    new = [message for message in said if message.id > cursor or message.id in asked]
-    replies = await known_replies(tx, [message.id for message in new if message.is_own])
     await working.add_entries(
         tx,
         origin.id,
         lineage,
-        [_utterance(message, persona) for message in new if message.id not in replies],
+        [_utterance(m, persona) for m in await _new_messages(tx, origin, lineage, said, asked)],
         scene_silence=timedelta(minutes=services.config.handoff.scene_silence_min),
         limit=services.config.memory.buffer_max_entries,
     )
+
+
+async def _new_messages(
+    db: Snapshot,
+    origin: Origin,
+    lineage: LineageId,
+    said: tuple[IncomingMessage, ...],
+    asked: set[MessageId],
+) -> list[IncomingMessage]:
+    """What lies beyond the cursor, and what is asked: the ring may have lost it before."""
+    cursor = await working.cursor_of(db, origin.id, lineage)
+    new = [message for message in said if message.id > cursor or message.id in asked]
+    replies = await known_replies(db, [message.id for message in new if message.is_own])
+    return [message for message in new if message.id not in replies]
 
 
 def _utterance(message: IncomingMessage, persona: Persona) -> Utterance:

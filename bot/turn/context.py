@@ -70,7 +70,7 @@ async def read_context(services: TurnServices, request: TurnRequest, begun: Begu
     audience = await services.origins.audience_in(begun.origin)
     listening = Listening(server=guild, lineage=begun.persona.lineage, audience=audience)
     entries = await services.working.entries(audience, begun.persona.lineage)
-    entries = _question_last((*entries, *begun.uncaptured), request)
+    entries = _question_last(_with_uncaptured(entries, begun), request)
     takes_part = _participants(request, entries)
     server_memories = await services.long_term.server_memories(listening)
     personal = {
@@ -101,6 +101,11 @@ async def read_context(services: TurnServices, request: TurnRequest, begun: Begu
         now=services.clock.now(),
         zone=ZoneInfo(services.config.locale.zone),
     )
+
+
+def _with_uncaptured(entries: tuple[Entry, ...], begun: Begun) -> tuple[Entry, ...]:
+    known = {entry.message_id for entry in entries}
+    return (*entries, *(e for e in begun.uncaptured if e.message_id not in known))
 
 
 def _question_last(entries: tuple[Entry, ...], request: TurnRequest) -> tuple[Entry, ...]:
@@ -139,7 +144,7 @@ async def _roster(
 ) -> Roster:
     referred = {user for text in texts for user in referenced_people(text)}
     guild = request.message.place.guild_key
-    names = dict(await services.people.names(guild, {*takes_part, *referred}))
+    names = {**await services.people.names(guild, {*takes_part, *referred}), **begun.names}
     for message in request.messages:
         for person in (message.author, *message.people):
             names[person.id] = person.name

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from bot.errors import StorageUnavailable
-from bot.identifiers import GuildId, MessageId, UserId
+from bot.identifiers import GuildId, TurnId, UserId
 from bot.llm.chat import Finished
 from bot.memory.short_term import store_short_term_memory
 from bot.memory.working import Utterance, add_entries
@@ -16,7 +16,7 @@ from bot.turn.context import TurnContext
 from bot.turn.generate import Generated
 from bot.turn.messages import Delivered
 from bot.turn.services import TurnServices
-from bot.turn.turn_rows import active_lineages, end_turn
+from bot.turn.turn_rows import active_lineages, end_turn, take_turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,20 +65,15 @@ def _ending_job(
 ) -> Job[None]:
     now = services.clock.now()
     day = now.date().isoformat()
-    reply = Utterance(
-        content=context.roster.hide(delivered.text),
-        said_at=delivered.sent_at,
-        persona=context.persona.id,
-        message_id=delivered.message_ids[0] if delivered.message_ids else None,
-        turn=begun.turn,
-    )
+    content = context.roster.hide(delivered.text)
 
     async def job(tx: Transaction) -> None:
-        await keep_reply(tx, services, begun, reply)
-        if begun.turn is not None:
+        turn = await _turn_of(tx, begun, now)
+        await keep_reply(tx, services, begun, _reply(begun, delivered, content, turn))
+        if turn is not None:
             await end_turn(
                 tx,
-                begun.turn,
+                turn,
                 "done",
                 delivered.message_ids,
                 now,
@@ -111,17 +106,48 @@ async def keep_reply(
 
 
 def failure_job(
-    services: TurnServices, begun: Begun, failure: str, delivered: Delivered | None
+    services: TurnServices,
+    begun: Begun,
+    failure: str,
+    delivered: Delivered | None,
+    *,
+    stands: str = "",
 ) -> Job[None]:
-    """The job that closes a turn which gave no whole reply; what stands of it is kept."""
+    """The job that closes a turn which gave no whole reply.
+
+    `stands`: what people can read of the reply belongs to the talk, as it is stored.
+    """
     now = services.clock.now()
-    messages: Sequence[MessageId] = delivered.message_ids if delivered else ()
 
     async def job(tx: Transaction) -> None:
-        if begun.turn is not None:
-            await end_turn(tx, begun.turn, "failed", messages, now, failure=failure)
+        turn = await _turn_of(tx, begun, now)
+        if delivered is not None:
+            await keep_reply(tx, services, begun, _reply(begun, delivered, stands, turn))
+        if turn is not None:
+            replies = delivered.message_ids if delivered else ()
+            await end_turn(tx, turn, "failed", replies, now, failure=failure)
 
     return job
+
+
+def _reply(begun: Begun, delivered: Delivered, content: str, turn: TurnId | None) -> Utterance:
+    return Utterance(
+        content=content,
+        said_at=delivered.sent_at,
+        persona=begun.persona.id,
+        message_id=delivered.message_ids[0] if delivered.message_ids else None,
+        turn=turn,
+    )
+
+
+async def _turn_of(tx: Transaction, begun: Begun, now: datetime) -> TurnId | None:
+    """The row of the turn; where `begin` could not write it, it is made up for."""
+    if begun.turn is not None:
+        return begun.turn
+    message = begun.request.message
+    return await take_turn(
+        tx, begun.origin.id, message.id, begun.persona.lineage, message.author.id, now
+    )
 
 
 def _accounts(services: TurnServices, finished: Sequence[Finished]) -> list[_Account]:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import deque
 
+from bot.background import Done, Raised, report_bug, settle
 from bot.errors import StorageUnavailable
 from bot.storage.database import Database
 from bot.storage.writer import Job
@@ -46,10 +47,14 @@ class LateWrites:
         return True
 
     async def _written(self, job: Job[None]) -> bool:
-        try:
-            await self._database.write(job)
-        except StorageUnavailable as unavailable:
-            waiting = len(self._waiting)
-            log.warning("write_waits", extra={"waiting": waiting, "reason": unavailable.reason})
-            return False
-        return True
+        """Whether a job is done with: written, or broken, so that it never can be."""
+        match await settle(self._database.write(job)):
+            case Done():
+                return True
+            case Raised(StorageUnavailable(reason=reason)):
+                waiting = len(self._waiting)
+                log.warning("write_waits", extra={"waiting": waiting, "reason": reason})
+                return False
+            case Raised(error):
+                report_bug("late_write_broken", error)
+                return True

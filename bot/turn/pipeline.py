@@ -2,20 +2,22 @@
 
 import asyncio
 import logging
+from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.background import Done, Raised, report_bug, settle
 from bot.errors import ContextTooLong, ModelUnavailable, StorageUnavailable, UserError
 from bot.i18n import t
-from bot.memory.working import Utterance
 from bot.storage.statements import Transaction
+from bot.storage.writer import Job
 from bot.turn.begin import Begun, begin
-from bot.turn.context import read_context
-from bot.turn.effects import effects, failure_job, keep_reply
+from bot.turn.context import TurnContext, read_context
+from bot.turn.effects import effects, failure_job
 from bot.turn.generate import generate
-from bot.turn.messages import Delivered, Delivery, TurnRequest, Undeliverable
+from bot.turn.messages import TurnRequest, Undeliverable
 from bot.turn.report import TurnReport
 from bot.turn.services import TurnServices
+from bot.turn.turn_rows import fail_taken
 
 log = logging.getLogger(__name__)
 
@@ -26,32 +28,50 @@ async def run_turn(services: TurnServices, request: TurnRequest) -> TurnReport |
     Whatever fails is told to the person in plain words, and the turn is closed. Only cancellation
     passes through, after what stands in the channel was kept.
     """
-    beginning = await settle(begin(services, request))
+    try:
+        beginning = await settle(begin(services, request))
+    except asyncio.CancelledError:
+        await services.late_writes.write(_cancelled_job(services, request))
+        raise
     if isinstance(beginning, Raised):
         return await _apologise(services, request, None, beginning.error)
     begun = beginning.value
     if begun is None:
         log.info("turn_not_taken", extra={"message_id": request.message.id})
         return None
+    underway = _Underway()
     try:
-        outcome = await settle(_answer(services, request, begun))
+        outcome = await settle(_answer(services, request, begun, underway))
     except asyncio.CancelledError:
-        await _keep_what_stands(services, request, begun)
+        await _keep_what_stands(services, begun, underway, "cancelled")
         raise
     match outcome:
         case Done(report):
             return report
+        case Raised(Undeliverable()):
+            log.warning("turn_undeliverable")
+            await _keep_what_stands(services, begun, underway, Undeliverable.__name__)
+            return TurnReport(reply="")
         case Raised(error):
             return await _apologise(services, request, begun, error)
 
 
-async def _answer(services: TurnServices, request: TurnRequest, begun: Begun) -> TurnReport:
+@dataclass(slots=True)
+class _Underway:
+    """How far a turn has come, for whoever has to end it early."""
+
+    context: TurnContext | None = None
+
+
+async def _answer(
+    services: TurnServices, request: TurnRequest, begun: Begun, underway: _Underway
+) -> TurnReport:
     async with asyncio.timeout(services.config.turn.timeout_s):
         refusal = await services.allowance.refusal(request.message.author.id, begun.origin.guild_id)
         if refusal is not None:
             raise UserError(refusal.key, **refusal.params)
         await request.delivery.start()
-        context = await read_context(services, request, begun)
+        context = underway.context = await read_context(services, request, begun)
         generated = await generate(services, context, request.delivery)
         delivered = await request.delivery.finish(generated.text, footer=generated.footer)
     await effects(services, context, begun, generated, delivered)
@@ -63,21 +83,15 @@ async def _apologise(
 ) -> TurnReport:
     """Say in plain words what went wrong and when to try again; it is no part of the talk."""
     log.warning("turn_failed", extra={"reason": type(error).__name__})
-    text = "" if isinstance(error, Undeliverable) else _apology(services, request, error)
-    delivered = await _say(request.delivery, text)
+    text = _apology(services, request, error)
+    try:
+        delivered = await request.delivery.finish(text)
+    except Undeliverable:
+        delivered = None
     if begun is not None:
         failure = type(error).__name__
         await services.late_writes.write(failure_job(services, begun, failure, delivered))
     return TurnReport(reply=text)
-
-
-async def _say(delivery: Delivery, text: str) -> Delivered | None:
-    if not text:
-        return await delivery.abandon()
-    try:
-        return await delivery.finish(text)
-    except Undeliverable:
-        return None
 
 
 def _apology(services: TurnServices, request: TurnRequest, error: Exception) -> str:
@@ -100,21 +114,23 @@ def _apology(services: TurnServices, request: TurnRequest, error: Exception) -> 
             return t("turn.bug", locale, id=report_bug("turn_failed", error))
 
 
-async def _keep_what_stands(services: TurnServices, request: TurnRequest, begun: Begun) -> None:
-    """A turn was cancelled: what people can read of it belongs to the talk."""
-    delivered = await request.delivery.abandon()
-    await services.late_writes.write(failure_job(services, begun, "cancelled", delivered))
-    if delivered is None or not delivered.text:
-        return
-    said = Utterance(
-        content=delivered.text,
-        said_at=delivered.sent_at,
-        persona=begun.persona.id,
-        message_id=delivered.message_ids[0],
-        turn=begun.turn,
-    )
+async def _keep_what_stands(
+    services: TurnServices, begun: Begun, underway: _Underway, failure: str
+) -> None:
+    """A turn ended early: what people can read of its reply belongs to the talk."""
+    delivered = await begun.request.delivery.abandon()
+    stands = delivered.text if delivered else ""
+    if underway.context is not None:
+        stands = underway.context.roster.hide(stands)
+    job = failure_job(services, begun, failure, delivered, stands=stands)
+    await services.late_writes.write(job)
+
+
+def _cancelled_job(services: TurnServices, request: TurnRequest) -> Job[None]:
+    """Closes a turn that was cancelled while its row was being written."""
+    now = services.clock.now()
 
     async def job(tx: Transaction) -> None:
-        await keep_reply(tx, services, begun, said)
+        await fail_taken(tx, request.message.id, now)
 
-    await services.late_writes.write(job)
+    return job

@@ -65,6 +65,15 @@ async def end_turn(
     )
 
 
+async def fail_taken(tx: Transaction, message: MessageId, now: datetime) -> None:
+    """Close the turn of a message, if one was taken and nothing came of it."""
+    await tx.execute(
+        "UPDATE turns SET state = 'failed', failure = 'cancelled', ended_at = ?"
+        " WHERE message_id = ? AND state = 'taken'",
+        (to_ms(now), message),
+    )
+
+
 async def active_lineages(
     db: Snapshot, origin: OriginId, now: datetime, active: timedelta
 ) -> tuple[LineageId, ...]:

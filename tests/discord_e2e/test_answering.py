@@ -1,11 +1,12 @@
 """When Madeleine answers in Discord, and how the answer comes."""
 
+import logging
 from pathlib import Path
 
 import pytest
 
 from tests.discord_e2e.stage import Stage
-from tests.fakes import Intent, LoopbackDiscord, LoopbackModel, MessageKind, Text
+from tests.fakes import HttpError, Intent, LoopbackDiscord, LoopbackModel, MessageKind, Text
 
 
 async def test_a_mention_is_answered_by_a_reply_that_grows(stage: Stage) -> None:
@@ -98,7 +99,9 @@ async def test_a_message_that_arrives_twice_is_answered_once(stage: Stage) -> No
 async def test_a_message_that_arrives_twice_does_not_swallow_the_next_one(stage: Stage) -> None:
     stage.model.on(lambda _: Text("I see", delay=0.1))
     alice, general = stage.discord.alice, stage.discord.general
-    await stage.discord.say(alice, general, "once", mention_bot=True, duplicate=2)
+    first = await stage.discord.say(alice, general, "once", mention_bot=True)
+    await stage.model.wait_for_requests(1)
+    stage.discord.message_event("MESSAGE_CREATE", first)
     question = await stage.discord.say(alice, general, "something else", mention_bot=True)
     assert (await stage.reply_to(question)).content == "I see"
 
@@ -146,3 +149,21 @@ async def test_every_server_has_its_own_talk(stage: Stage) -> None:
     await stage.ask("the first server's talk")
     await stage.ask("hello", channel=stage.discord.channel("lounge", guild=second))
     assert "the first server's talk" not in stage.prompt.text
+
+
+async def test_what_people_say_is_not_logged(
+    empty_stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        async with empty_stage.madeleine():
+            question = await empty_stage.discord.say(
+                *(empty_stage.discord.alice, empty_stage.discord.general, "my number is 4711"),
+                mention_bot=True,
+            )
+            await empty_stage.reply_to(question)
+            await empty_stage.discord.edit(question, "my number is 4711!")
+            empty_stage.model.queue(HttpError(400, "4711?"))
+            await empty_stage.ask("my number is 4711 I said")
+    told = [record for record in caplog.records if record.name.startswith("bot.")]
+    assert {record.getMessage() for record in told} >= {"connected", "turn_failed"}
+    assert [record for record in told if "4711" in str(vars(record))] == []

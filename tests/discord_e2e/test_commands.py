@@ -164,6 +164,15 @@ async def test_show_tells_nobody_what_was_said_elsewhere(stage: Stage) -> None:
     assert await use(stage, "memory show", by=stage.discord.owner) == NOTHING
 
 
+async def test_a_command_in_a_thread_is_about_the_thread(stage: Stage) -> None:
+    note = {"summary": "They plan a tea party."}
+    thread = stage.discord.thread(stage.discord.general, "tea")
+    stage.model.queue(ToolCalls([("update_short_term_memory", note)]), "nice")
+    await stage.ask("let us plan a tea party", channel=thread)
+    assert "They plan a tea party." in await use(stage, "memory show", channel=thread)
+    assert await use(stage, "memory show") == NOTHING
+
+
 async def test_show_has_the_note_on_the_conversation(stage: Stage) -> None:
     note = {"summary": "They plan a tea party."}
     stage.model.queue(ToolCalls([("update_short_term_memory", note)]), "nice")

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.discord_e2e.stage import Stage
-from tests.fakes import Channel, Json, Message, Text, ToolCalls, User
+from tests.fakes import Channel, Json, Message, Stall, Text, ToolCalls, User
 
 CREATE, UPDATE, NOTE = (
     "create_long_term_memory",
@@ -345,5 +345,21 @@ async def test_a_refusal_by_discord_does_not_undo_what_was_saved(stage: Stage) -
     assert await stage.end_of_turn(question) == "failed"
     assert len(memories(stage)) == 1
     stage.discord.faults.clear()
+    await stage.ask("what do I like?")
+    assert "Alice likes green tea" in stage.prompt.system
+
+
+async def test_a_turn_that_is_taken_back_after_it_saved_leaves_no_stale_memory(
+    stage: Stage,
+) -> None:
+    await stage.ask("what do I like?")
+    stage.model.queue(keeps("Alice likes green tea"), Text("done", breaks=Stall(seconds=30)))
+    question = await stage.discord.say(
+        *(stage.discord.alice, stage.discord.general, "please remember that I like green tea"),
+        mention_bot=True,
+    )
+    await stage.model.wait_for_requests(3)
+    await stage.discord.delete(question)
+    assert await stage.end_of_turn(question) == "failed"
     await stage.ask("what do I like?")
     assert "Alice likes green tea" in stage.prompt.system

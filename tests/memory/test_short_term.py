@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -219,10 +220,9 @@ async def test_a_row_is_kept_for_ninety_days(notes: Notes, seconds: int, left: s
     notes.talk.clock.pass_(days=90, seconds=seconds)
     assert (await notes.noted())[0] == left
     services = notes.talk.app.services
-    kept = ShortTermRows(
-        services.database, services.clock, retention=services.clock.now() - services.clock.now()
-    )
-    assert kept is not None
+    rows = ShortTermRows(services.database, services.clock, retention=timedelta(days=90))
+    assert await rows.drop_expired() == (0 if left else 1)
+    assert len(await notes.rows()) == (1 if left else 0)
 
 
 async def test_a_capture_while_the_row_is_read_back_is_not_lost(notes: Notes) -> None:
@@ -232,7 +232,17 @@ async def test_a_capture_while_the_row_is_read_back_is_not_lost(notes: Notes) ->
     await asyncio.sleep(0)
     await notes.capture([notes.said("Ann", "hello")])
     await reading
-    assert await notes.turns() == ["hello"]
+    assert (await notes.turns(), await notes.noted()) == (["hello"], ("tea talk", {}))
+
+
+async def test_a_note_while_the_row_is_read_back_is_not_lost(notes: Notes) -> None:
+    await notes.note("tea talk")
+    notes.talk.clock.pass_(hours=25)
+    reading = asyncio.create_task(notes.live())
+    await asyncio.sleep(0)
+    await notes.note("rain talk")
+    await reading
+    assert (await notes.noted())[0] == "rain talk"
 
 
 # --- a row that cannot be written

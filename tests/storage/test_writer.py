@@ -9,7 +9,7 @@ import pytest
 from bot.errors import StorageUnavailable
 from bot.storage.database import Database
 from bot.storage.statements import Transaction
-from bot.storage.writer import Job
+from tests.storage.jobs import keep, keys
 
 
 @pytest.fixture
@@ -17,18 +17,6 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
     database = await Database.open(tmp_path / "madeleine.db")
     yield database
     await database.close()
-
-
-def keep(key: str, value: str = "v") -> Job[str]:
-    async def job(tx: Transaction) -> str:
-        await tx.execute("INSERT INTO application_state (key, value) VALUES (?, ?)", (key, value))
-        return key
-
-    return job
-
-
-async def keys(database: Database) -> set[str]:
-    return {row["key"] for row in await database.fetch_all("SELECT key FROM application_state")}
 
 
 async def test_jobs_that_wait_together_share_one_transaction(database: Database) -> None:

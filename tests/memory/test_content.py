@@ -1,0 +1,99 @@
+"""What can be said of a memory's text alone."""
+
+import pytest
+
+from bot.memory.content import (
+    content_hash,
+    content_words,
+    looks_like_credential,
+    normalised,
+    says_nearly_the_same,
+)
+
+THRESHOLD = 92
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "sk" + "-" + "a1B2c3D4e5" * 3,
+        "sk" + "-proj-" + "a1B2c3D4e5" * 3,
+        "sk" + "_live_" + "a1B2c3D4e5" * 3,
+        "ghp" + "_" + "a1B2" * 9,
+        "github" + "_pat_" + "a1B2" * 10,
+        "xox" + "b-" + "1234567890-abcdef",
+        "AKIA" + "ABCDEFGH12345678",
+        "AIza" + "a" * 35,
+        "eyJ" + "hbGciOiJIUzI1" + "." + "eyJzdWIiOiIx" + "." + "abcdefgh",
+        "M" + "a1B2c3" * 4 + "." + "GabcDE" + "." + "x" * 30,
+        "-----BEGIN " + "RSA PRIVATE KEY-----",
+        "-----BEGIN " + "PRIVATE KEY-----",
+    ],
+)
+def test_a_key_or_token_is_recognised_within_a_sentence(secret: str) -> None:
+    assert looks_like_credential(f"the key is {secret} as I said")
+    assert looks_like_credential(f"key={secret}")
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        "likes tea",
+        "the sk-8 skateboard",
+        "task-oriented-and-well-organised-person",
+        "met at https://example.org/a/very/long/path/with/many/parts",
+        "the id is 123456789012345678",
+        "AKIA is a brand",
+        "eyJafjallajökull.is.far",
+        "the password is easy to guess",
+        "3.141592653589793.238462643383279",
+        "-----BEGIN STORY-----",
+        "Donaudampfschifffahrtsgesellschaft",
+    ],
+)
+def test_what_only_looks_a_little_like_one_is_harmless(harmless: str) -> None:
+    assert not looks_like_credential(harmless)
+
+
+@pytest.mark.parametrize(
+    "same",
+    ["likes tea", "LIKES TEA", " likes \n tea ", "likes tea.", "likes tea!", "ｌｉｋｅｓ tea。"],
+)
+def test_case_width_spacing_and_a_final_stop_do_not_change_a_text(same: str) -> None:
+    assert normalised(same) == "likes tea"
+    assert content_hash(same) == content_hash("likes tea")
+    assert len(content_hash(same)) == 16
+
+
+@pytest.mark.parametrize("other", ["likes tea?", "likes teas", "liketea", "likes, tea", ""])
+def test_other_words_are_another_text(other: str) -> None:
+    assert content_hash(other) != content_hash("likes tea")
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "same"),
+    [
+        ("likes green tea in the morning", "likes green tea in the mornings", True),
+        ("likes green tea in the morning", "likes black tea in the evening", False),
+        ("has lived in the town for 12 years", "has lived in the town for 13 years", False),
+        ("goes to school with young Marta", "goes to school with young Marto", False),
+        ("goes out with {p:101} each day", "goes out with {p:102} each day", False),
+        ("goes out with {p:101} each day", "goes out with {p:101} each days", True),
+        ("lent {p:1} money that {p:2} needed", "lent {p:2} money that {p:1} needed", False),
+        ("has 2 dogs, and cats: 3 of them now", "has 3 dogs, and cats: 2 of them now", False),
+    ],
+)
+def test_only_wording_may_differ_between_near_duplicates(text: str, other: str, same: bool) -> None:
+    assert says_nearly_the_same(text, other, THRESHOLD) is same
+
+
+def test_near_duplicates_begin_at_the_threshold() -> None:
+    text, other = "a" * 92 + "b" * 8, "a" * 92 + "c" * 8
+    assert says_nearly_the_same(text, other, 92)
+    assert not says_nearly_the_same(text, other, 93)
+
+
+def test_words_that_carry_meaning_have_three_letters_or_are_pairs_of_signs() -> None:
+    assert content_words("He is at the Zoo, {p:123}!") == {"the", "zoo"}
+    assert {"日本", "本茶"} <= content_words("日本茶")
+    assert content_words("茶") == {"茶"}
