@@ -8,9 +8,14 @@ from rapidfuzz import fuzz, process
 from bot.identifiers import UserId
 from bot.memory.references import hide_names, show_names
 
-_CLOSE_ENOUGH = 90
-_CLEAR_MARGIN = 5
-_MOST_CANDIDATES = 3
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameMatching:
+    """When a misspelt name still means somebody: likeness of 100, and by how much the nearest."""
+
+    similarity: int = 90
+    margin: int = 5
+    candidates: int = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +45,7 @@ class Roster:
     own_names: frozenset[str]
     someone: str
     also_known: Mapping[UserId, str] = field(default_factory=dict[UserId, str])
+    matching: NameMatching = field(default_factory=NameMatching)
     _by_user: Mapping[UserId, Participant] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -53,6 +59,7 @@ class Roster:
         own_names: Iterable[str],
         someone: str,
         also_known: Mapping[UserId, str] | None = None,
+        matching: NameMatching | None = None,
     ) -> "Roster":
         """The roster of these people.
 
@@ -72,6 +79,7 @@ class Roster:
             own_names=frozenset(own_names),
             someone=someone,
             also_known=also_known or {},
+            matching=matching or NameMatching(),
         )
 
     def __contains__(self, user: UserId) -> bool:
@@ -103,11 +111,11 @@ class Roster:
             if wanted in (participant.handle.casefold(), participant.name.casefold()):
                 return participant.user
         names = {p.name: p.name.casefold() for p in self.participants}
-        ranked = process.extract(wanted, names, scorer=fuzz.ratio, limit=_MOST_CANDIDATES)
+        ranked = process.extract(wanted, names, scorer=fuzz.ratio, limit=self.matching.candidates)
         clear = len(ranked) == 1 or (
-            len(ranked) > 1 and ranked[0][1] - ranked[1][1] >= _CLEAR_MARGIN
+            len(ranked) > 1 and ranked[0][1] - ranked[1][1] >= self.matching.margin
         )
-        if ranked and ranked[0][1] >= _CLOSE_ENOUGH and clear:
+        if ranked and ranked[0][1] >= self.matching.similarity and clear:
             return next(p.user for p in self.participants if p.name == ranked[0][2])
         return Ambiguous(candidates=tuple(str(name) for _, _, name in ranked))
 

@@ -13,7 +13,7 @@ from bot.identifiers import UserId
 from bot.memory.intent import has_explicit_long_term_memory_intent
 from bot.memory.long_term import Listening, Memory
 from bot.memory.references import referenced_people
-from bot.memory.roster import Roster
+from bot.memory.roster import NameMatching, Roster
 from bot.memory.short_term import ShortTermEntry
 from bot.memory.working import Entry
 from bot.persona.personas import Persona
@@ -158,6 +158,11 @@ async def _roster(
         own_names=(begun.persona.name,),
         also_known={user: name for user, name in names.items() if user not in takes_part},
         someone=someone,
+        matching=NameMatching(
+            similarity=services.config.memory.target_similarity,
+            margin=services.config.memory.target_margin,
+            candidates=services.config.memory.target_candidates,
+        ),
     )
     return _with_own_handles(roster, [*texts, *names.values()])
 
