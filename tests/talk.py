@@ -263,6 +263,7 @@ async def open_talk(
         async with open_application(config, routes, clock=clock, own_identity=lambda: BOT) as app:
             talk = Talk(app=app, model=served, clock=clock)
             talk._number = int(clock.now().timestamp() * 1000)
+            await settled()
             yield talk
 
 

@@ -41,9 +41,14 @@ def content_hash(text: str) -> bytes:
     return hashlib.blake2b(normalised(text).encode(), digest_size=16).digest()
 
 
+def likeness(text: str, other: str) -> float:
+    """How alike two texts are, from 0 to 100."""
+    return fuzz.ratio(normalised(text), normalised(other))
+
+
 def says_nearly_the_same(text: str, other: str, threshold: int) -> bool:
     """Whether two texts differ in wording only: no number, no person and no name is another."""
-    if fuzz.ratio(normalised(text), normalised(other)) < threshold:
+    if likeness(text, other) < threshold:
         return False
     return all(
         pattern.findall(text) == pattern.findall(other)

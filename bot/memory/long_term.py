@@ -8,7 +8,7 @@ from bot.clock import Clock, to_ms
 from bot.config import MemoryConfig
 from bot.identifiers import GLOBAL_LINEAGE, GuildId, LineageId, MemoryId, UserId
 from bot.memory import long_term_rows as rows
-from bot.memory.content import looks_like_credential, says_nearly_the_same
+from bot.memory.content import likeness, looks_like_credential, says_nearly_the_same
 from bot.memory.long_term_rows import Memory, NewMemory, Scope, Source
 from bot.memory.people import People
 from bot.memory.references import named_people, referenced_people
@@ -240,7 +240,8 @@ class LongTermMemory:
             raise MemoryRefused("not_yours")
 
     def _check_similar(self, content: str, heard: list[Memory]) -> None:
-        for memory in heard:
+        nearest = sorted(heard, key=lambda m: likeness(content, m.content), reverse=True)
+        for memory in nearest[: self._config.duplicate_nearest]:
             if says_nearly_the_same(content, memory.content, self._config.duplicate_similarity):
                 raise MemoryRefused("similar", id=memory.id)
 

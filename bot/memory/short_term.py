@@ -88,9 +88,12 @@ class ShortTermMemory:
     def of_other_rooms(
         self, audience: Audience, lineage: LineageId, most: int
     ) -> tuple[ShortTermEntry, ...]:
-        """The newest conversations elsewhere that this audience may hear, newest first."""
+        """The newest conversations elsewhere that this audience may hear, newest first.
+
+        What the model noted is told elsewhere for a day only; what a person wrote, longer.
+        """
         others = [
-            entry
+            self._as_told_elsewhere(entry)
             for origin in audience.heard - {audience.here}
             if (entry := self._live((origin, lineage))) is not None
         ]
@@ -157,6 +160,13 @@ class ShortTermMemory:
 
     def _is_full(self, user: UserId, origin: Origin) -> bool:
         return self._levels.of(user, origin.guild_id) is PrivacyLevel.FULL
+
+    def _as_told_elsewhere(self, entry: ShortTermEntry) -> ShortTermEntry:
+        if entry.text is None or entry.text.written_by is not None:
+            return entry
+        told_for = timedelta(hours=self._config.stm_elsewhere_hours)
+        is_old = self._clock.now() - entry.text.written_at >= told_for
+        return replace(entry, text=None) if is_old else entry
 
     def _put(self, lineage: LineageId, entry: ShortTermEntry) -> None:
         key = (entry.origin, lineage)

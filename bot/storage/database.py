@@ -82,7 +82,7 @@ class Database:
         """Open or create the file and bring its schema up to date.
 
         Raises StartupError where another process holds it, it is no database, a newer program
-        made it, or it cannot be opened; in all these cases the file is as it was.
+        made it, or it cannot be opened and written; in all these cases the file is as it was.
         """
         steps = load_migrations() if migrations is None else migrations
         busy = f"busy_timeout = {busy_timeout_ms}"
@@ -92,6 +92,8 @@ class Database:
                 resources.callback(_locked(path).release)
                 refuse_newer(path, len(steps))
                 writing = await _connect(resources, path, (busy, *_WRITER_PRAGMAS))
+                await writing.execute("BEGIN IMMEDIATE")  # a read-only file is told of now
+                await writing.rollback()
                 await migrate(writing, steps)
                 reading = [
                     await _connect(resources, path, (busy, *_READER_PRAGMAS))

@@ -43,7 +43,8 @@ class TurnQueue:
             line.waiting.append(request)
             self._tasks.spawn(f"turns-{channel}", self._serve(channel, line))
             return "taken"
-        if len(line.waiting) >= self._limit:
+        about_to_run = line.running is None
+        if len(line.waiting) - about_to_run >= self._limit:
             return "busy"
         line.waiting.append(request)
         return "taken"

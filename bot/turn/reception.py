@@ -42,7 +42,8 @@ class Receiver:
         self, message: IncomingMessage, delivery: Callable[[], Delivery], history: History
     ) -> Reception:
         """Hear a message; where it is for us, take its turn on. `delivery` is made only then."""
-        if message.is_own:
+        level = self._levels.of(message.author.id, message.place.guild_key)
+        if message.is_own or level is PrivacyLevel.FULL:
             return "heard"
         self.rings.hear(message)
         starts = self._triggers.starts_turn(message)

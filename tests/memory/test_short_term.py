@@ -327,3 +327,20 @@ async def test_other_rooms_are_those_that_are_heard_newest_first(notes: Notes) -
     others = notes.memory.of_other_rooms(audience, FIRST_LINEAGE, 5)
     assert [entry.origin for entry in others] == [two, one]
     assert len(notes.memory.of_other_rooms(audience, FIRST_LINEAGE, 1)) == 1
+
+
+async def test_a_note_is_told_elsewhere_for_a_day_only(notes: Notes) -> None:
+    here, one = [(await notes.room(name))[0].id for name in ("here", "one")]
+    audience = Audience(here=here, heard=frozenset({here, one}))
+
+    async def told() -> list[str]:
+        await notes.capture([notes.said("Ann", "still talking")], channel="one")
+        others = notes.memory.of_other_rooms(audience, FIRST_LINEAGE, 5)
+        return [entry.summary for entry in others]
+
+    await notes.note("we talk of tea", channel="one")
+    notes.talk.clock.pass_(hours=23, minutes=59)
+    assert await told() == ["we talk of tea"]
+    notes.talk.clock.pass_(minutes=1)
+    assert await told() == [""]
+    assert await notes.noted("one") == ("we talk of tea", {})
