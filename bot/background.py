@@ -61,6 +61,7 @@ class TaskOwner:
         task = asyncio.create_task(self._watch(name, work), name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # it may have been ended before it began
         return task
 
     async def _watch(self, name: str, work: Coroutine[object, object, None]) -> None:

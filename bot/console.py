@@ -16,8 +16,10 @@ from bot.console_commands import ConsoleCommands
 from bot.console_script import ScriptLine, read_script
 from bot.i18n import t
 from bot.identifiers import ChannelId, GuildId, MessageId, UserId
+from bot.memory.references import typed_text
 from bot.turn.messages import Delivered, IncomingMessage, Person, TurnRequest
 from bot.turn.pipeline import run_turn
+from bot.turn.reception import Receiver
 from bot.turn.report import TurnReport
 from bot.turn.services import TurnServices
 from bot.turn.triggers import Triggers
@@ -94,14 +96,16 @@ class MessageIds:
 class Console:
     """Turns typed or scripted lines into turns. The person at the terminal manages the server."""
 
-    def __init__(self, services: TurnServices, locale: str, *, out: TextIO | None) -> None:
+    def __init__(
+        self, services: TurnServices, receiver: Receiver, locale: str, *, out: TextIO | None
+    ) -> None:
         self._services = services
         self._locale = locale
         self._out = out
         self._ids = MessageIds(services.clock)
         self._people: dict[str, Person] = {}
         self._triggers = Triggers(services.levels, answer_other_bots=False, bot_exchanges=0)
-        self._commands = ConsoleCommands(services, locale)
+        self._commands = ConsoleCommands(services, receiver, locale)
 
     async def say(self, line: ScriptLine) -> TurnReport:
         """Take one turn."""
@@ -149,7 +153,7 @@ class Console:
             id=self._ids.next(),
             place=place_of(line.channel),
             author=Person(id=UserId(_number("user", line.user)), name=line.user, is_manager=True),
-            text=line.text.replace("{p:", "{p :"),
+            text=typed_text(line.text),
             sent_at=self._services.clock.now(),
             locale=self._locale,
             mentions_us=True,

@@ -8,17 +8,19 @@ from bot.features import Flag
 from bot.i18n import t
 from bot.identifiers import MemoryId
 from bot.memory.long_term import Actor, Listening, Memory, NewMemory, Scope, Source
-from bot.memory.references import show_names
+from bot.memory.references import show_names, typed_text
 from bot.privacy.levels import EVERYWHERE, PrivacyLevel
 from bot.turn.messages import IncomingMessage
+from bot.turn.reception import Receiver
 from bot.turn.services import TurnServices
 
 
 class ConsoleCommands:
     """Runs a command of the person at the terminal; what it answers is text."""
 
-    def __init__(self, services: TurnServices, locale: str) -> None:
+    def __init__(self, services: TurnServices, receiver: Receiver, locale: str) -> None:
         self._services = services
+        self._receiver = receiver
         self._locale = locale
 
     async def run(self, text: str, message: IncomingMessage) -> str:
@@ -66,7 +68,7 @@ class ConsoleCommands:
             server=listening.server,
             subject=None,
             lineage=listening.lineage,
-            content=content,
+            content=typed_text(content),
             source=source,
             by_person=True,
         )
@@ -127,7 +129,9 @@ class ConsoleCommands:
             if name not in PrivacyLevel.__members__:
                 return t("console.unknown_level", self._locale)
             level = PrivacyLevel[name]
-            await self._services.levels.set(message.author.id, EVERYWHERE, level)
+            await self._receiver.set_level(
+                message.author, EVERYWHERE, level, seen_in=message.place.guild_key
+            )
         current = self._services.levels.of(message.author.id, message.place.guild_key)
         key = "console.full" if current is PrivacyLevel.FULL else "console.level"
         return t(key, self._locale, level=current.name)

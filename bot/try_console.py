@@ -29,14 +29,14 @@ async def try_console(
         open_application(config, routes, own_identity=lambda: None) as app,
     ):
         if script is not None:
-            await Console(app.services, locale, out=None).play(script, sys.stdout)
+            await Console(app.services, app.receiver, locale, out=None).play(script, sys.stdout)
             return 0
         persona = await app.services.personas.main(HOME)
         folder = str(config.storage.database_path.parent)
         print(t("console.banner", locale, name=persona.name, folder=folder))
         if app.services.chat.provider.slots == 1:
             app.background.spawn("prefill", prefill(app.services, HOME))
-        await Console(app.services, locale, out=sys.stdout).chat(_name(locale))
+        await Console(app.services, app.receiver, locale, out=sys.stdout).chat(_name(locale))
         print(t("console.bye", locale))
     return 0
 

@@ -21,7 +21,7 @@ from bot.discord_io.translation import text
 from bot.i18n import t
 from bot.identifiers import MemoryId
 from bot.memory.long_term import Memory, NewMemory, Scope, Source
-from bot.memory.references import show_names
+from bot.memory.references import show_names, typed_text
 from bot.memory.short_term_rows import ShortTermText
 
 ABOUT = [
@@ -84,7 +84,7 @@ class MemoryCommands(
             server=listening.server,
             subject=None if about == "server" else person.id,
             lineage=listening.lineage,
-            content=content.strip(),
+            content=typed_text(content.strip()),
             source=Source(
                 origin=origin,
                 message_id=None,

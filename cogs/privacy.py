@@ -51,7 +51,7 @@ class Privacy(
         chosen = None if level is None else PrivacyLevel[level]
         if chosen is not None:
             guild = here if where == "server" else EVERYWHERE
-            await self._bot.receiver.set_level(person, guild, chosen)
+            await self._bot.receiver.set_level(person, guild, chosen, seen_in=here)
         current = levels.of(person.id, here)
         name = t(f"commands.privacy.levels.{current.name.lower()}", locale)
         lines = [

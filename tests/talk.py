@@ -201,7 +201,7 @@ class Talk:
 
     async def level(self, name: str, level: PrivacyLevel, guild: GuildId = DIRECT_MESSAGES) -> None:
         """Choose a privacy level, everywhere or for one server."""
-        await self.app.receiver.set_level(self.person(name), guild, level)
+        await self.app.receiver.set_level(self.person(name), guild, level, seen_in=GUILD)
 
     async def switch(self, flag: Flag, *, on: bool, guild: GuildId = GUILD) -> None:
         """Switch a feature of the server."""

@@ -13,7 +13,7 @@ from bot.discord_io.pacing import CALL_FAILED, persevere
 from bot.errors import Unavailable
 from bot.i18n import t
 from bot.identifiers import MessageId, UserId
-from bot.memory.references import reference_to
+from bot.memory.references import reference_to, typed_text
 from bot.turn.messages import IncomingMessage, Person
 
 Named = discord.Role | discord.abc.GuildChannel | discord.Thread
@@ -22,7 +22,6 @@ SPOKEN_TYPES = frozenset((discord.MessageType.default, discord.MessageType.reply
 SEEN_MESSAGES = 10_000
 LONGEST_NAME = 100
 
-USER = re.compile(r"<@!?(\d{1,20})>")
 ROLE = re.compile(r"<@&(\d{1,20})>")
 CHANNEL = re.compile(r"<#(\d{1,20})>")
 EMOJI = re.compile(r"<a?(:\w+:)\d{1,20}>")
@@ -162,9 +161,7 @@ def _text(message: discord.Message, locale: str) -> str:
     What looks like a reference but was typed is no reference: "{p:1}" becomes "{p :1}".
     """
     lines = [_plain(message.content, message.guild), *_marks(message, locale)]
-    text = "\n".join(line for line in lines if line)
-    text = text.replace("{p:", "{p :")
-    return USER.sub(lambda match: reference_to(UserId(int(match[1]))), text)
+    return typed_text("\n".join(line for line in lines if line))
 
 
 def _without_address(text: str, us: discord.abc.User) -> str:

@@ -25,6 +25,16 @@ _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u
 _SHORTEST_WORD = 3
 
 
+def tidy(text: str) -> str:
+    """A text as it is kept: without space around it, and without NUL, where SQLite ends a text."""
+    return text.replace("\0", "").strip()
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text shows nothing."""
+    return not any(sign.isprintable() and not sign.isspace() for sign in text)
+
+
 def looks_like_credential(text: str) -> bool:
     """Whether a key or token of a known shape stands in the text."""
     return _CREDENTIALS.search(text) is not None

@@ -8,10 +8,10 @@ from bot.clock import Clock, to_ms
 from bot.config import MemoryConfig
 from bot.identifiers import GLOBAL_LINEAGE, GuildId, LineageId, MemoryId, UserId
 from bot.memory import long_term_rows as rows
-from bot.memory.content import likeness, looks_like_credential, says_nearly_the_same
+from bot.memory.content import is_blank, likeness, looks_like_credential, says_nearly_the_same, tidy
 from bot.memory.long_term_rows import Memory, NewMemory, Scope, Source
 from bot.memory.people import People
-from bot.memory.references import named_people, referenced_people
+from bot.memory.references import named_people, referenced_people, with_references
 from bot.memory.refusals import MemoryRefused
 from bot.privacy.levels import Levels, PrivacyLevel
 from bot.storage.cache import VersionedCache
@@ -50,6 +50,17 @@ class Listening:
             source.origin in self.audience.heard for source in memory.sources
         )
 
+    def as_heard(self, memory: Memory) -> Memory:
+        """A memory as it is known here: who told it elsewhere, and when, is not."""
+        heard = [s for s in memory.sources if s.origin in self.audience.heard]
+        return replace(
+            memory,
+            author=heard[0].said_by,
+            created_at=heard[0].said_at,
+            updated_at=heard[-1].said_at,
+            sources=tuple(heard),
+        )
+
 
 class LongTermMemory:
     """Reads, writes and forgets memories; its caches are fresh from each commit on."""
@@ -79,7 +90,7 @@ class LongTermMemory:
         known = await self._of_server.get(
             listening.server, lambda: rows.read_server(self._database, listening.server)
         )
-        return tuple(filter(listening.hears, known))
+        return tuple(map(listening.as_heard, filter(listening.hears, known)))
 
     async def personal_memories(self, user: UserId, listening: Listening) -> tuple[Memory, ...]:
         """What is known about a person here, last changed first; nothing unless they are OPEN."""
@@ -90,7 +101,8 @@ class LongTermMemory:
     async def held_about(self, user: UserId, listening: Listening) -> tuple[Memory, ...]:
         """The same for the person's own eyes: whatever their level, they see what is kept."""
         known = await self._of_user.get(user, lambda: rows.read_personal(self._database, user))
-        return tuple(m for m in known if m.server == listening.server and listening.hears(m))
+        here = (m for m in known if m.server == listening.server and listening.hears(m))
+        return tuple(map(listening.as_heard, here))
 
     async def find(self, memory: MemoryId, listening: Listening) -> Memory:
         """One memory by its number. Raises MemoryRefused where it is not heard here."""
@@ -100,7 +112,7 @@ class LongTermMemory:
 
     async def create(self, new: NewMemory, actor: Actor, listening: Listening) -> Kept:
         """Keep a memory; returns once it is on disk. Raises MemoryRefused or StorageUnavailable."""
-        new = replace(new, content=new.content.strip())
+        new = replace(new, content=with_references(tidy(new.content)))
         self.check_content(new.content)
         self._check_scope(new, actor, listening)
         await self._check_privacy(new.content, new.scope, new.subject, actor, listening.server)
@@ -109,18 +121,17 @@ class LongTermMemory:
 
         async def job(tx: Transaction) -> Kept:
             same = await rows.same_text(tx, new)
-            if same is not None:
-                heard = listening.hears(same)
-                await rows.add_source(tx, same.id, new.source)
-                tx.after_commit(self._invalidation(new.scope, new.server, new.subject))
-                return Kept(id=same.id, known_before=heard)
-            partition = await rows.read_partition(tx, new)
-            if len(partition) >= self._config.ltm_per_partition:
-                raise MemoryRefused("full", limit=self._config.ltm_per_partition)
-            self._check_similar(new.content, [m for m in partition if listening.hears(m)])
-            created = await rows.insert(tx, new, to_ms(self._clock.now()))
+            known = same is not None and listening.hears(same)
+            if not known:  # a text that only another room knows is refused as any other would be
+                partition = await rows.read_partition(tx, new)
+                if len(partition) >= self._config.ltm_per_partition:
+                    raise MemoryRefused("full", limit=self._config.ltm_per_partition)
+                self._check_similar(new.content, [m for m in partition if listening.hears(m)])
             tx.after_commit(self._invalidation(new.scope, new.server, new.subject))
-            return Kept(id=created)
+            if same is None:
+                return Kept(id=await rows.insert(tx, new, to_ms(self._clock.now())))
+            await rows.add_source(tx, same.id, new.source)
+            return Kept(id=same.id, known_before=known)
 
         return await self._database.write(job)
 
@@ -131,17 +142,17 @@ class LongTermMemory:
 
         The former text stays as "used to" until it is forgotten. Raises MemoryRefused.
         """
-        content = content.strip()
+        content = with_references(tidy(content))
         self.check_content(content)
         found = await self.find(memory, listening)
-        self._check_rights(found, actor)
+        self._check_rights(found, actor, rewords=True)
         await self._check_privacy(content, found.scope, found.subject, actor, listening.server)
         if found.lineage == GLOBAL_LINEAGE:
             raise MemoryRefused("global_lineage")
 
         async def job(tx: Transaction) -> Memory:
             old = await _find(tx, memory, listening)  # as it is now: somebody may have been faster
-            self._check_rights(old, actor)
+            self._check_rights(old, actor, rewords=True)
             same = await rows.same_text(tx, old.restated(content, source))
             if same is not None and same.id != old.id:
                 await rows.add_source(tx, same.id, source)
@@ -159,7 +170,7 @@ class LongTermMemory:
         Returns what the memory was. Raises MemoryRefused.
         """
         old = await self.find(memory, listening)
-        if old.lineage == GLOBAL_LINEAGE and not actor.is_manager:
+        if old.lineage == GLOBAL_LINEAGE and not (actor.is_manager or old.subject == actor.user):
             raise MemoryRefused("managers_only")
         self._check_rights(old, actor)
         takes_all = old.subject == actor.user or (
@@ -192,9 +203,9 @@ class LongTermMemory:
 
     def check_content(self, content: str) -> None:
         """Raise MemoryRefused where the text is blank, too long, or holds a key or token."""
-        length = len(content.strip())
-        if length == 0:
+        if is_blank(content):
             raise MemoryRefused("blank")
+        length = len(content.strip())
         if length > self._config.ltm_max_characters:
             raise MemoryRefused("too_long", limit=self._config.ltm_max_characters, length=length)
         if looks_like_credential(content):
@@ -216,8 +227,10 @@ class LongTermMemory:
         self, content: str, scope: Scope, subject: UserId | None, actor: Actor, server: GuildId
     ) -> None:
         """Refuse a text about, or naming, anybody who is not OPEN."""
-        closed = self._levels.at_least(PrivacyLevel.PARTIAL, server)
-        names = await self._people.names(server, closed)
+        closed = None
+        if self._levels.default is PrivacyLevel.OPEN:
+            closed = self._levels.at_least(PrivacyLevel.PARTIAL, server)
+        names = await self._people.names_here(server, closed)
         about = referenced_people(content) | named_people(
             content, [(name, user) for user, name in names.items()]
         )
@@ -228,10 +241,11 @@ class LongTermMemory:
         if any(self._levels.of(user, server) >= PrivacyLevel.PARTIAL for user in about):
             raise MemoryRefused("privacy")
 
-    def _check_rights(self, memory: Memory, actor: Actor) -> None:
-        theirs = actor.user in (memory.subject, memory.author) or any(
-            source.said_by == actor.user for source in memory.sources
-        )
+    def _check_rights(self, memory: Memory, actor: Actor, *, rewords: bool = False) -> None:
+        """Who said the same may take their own word back, but not put words in another's mouth."""
+        theirs = actor.user in (memory.subject, memory.author)
+        if not rewords:
+            theirs = theirs or any(s.said_by == actor.user for s in memory.sources)
         if memory.scope is Scope.SERVER:
             if not (actor.is_manager or actor.may_teach_server):
                 raise MemoryRefused("managers_only")

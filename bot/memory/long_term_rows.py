@@ -141,21 +141,25 @@ async def add_source(tx: Transaction, memory: MemoryId, source: Source) -> None:
 async def change(tx: Transaction, old: Memory, content: str, source: Source, now_ms: int) -> None:
     """Give a memory a new text, whose only source is the one that said it; keep the former text."""
     await tx.execute(
-        "INSERT OR REPLACE INTO memory_versions (memory_id, ended_at, content, changed_by)"
-        " VALUES (?, ?, ?, ?)",
+        "INSERT INTO memory_versions (memory_id, ended_at, content, changed_by)"
+        " SELECT ?1, max(?2, ifnull(max(ended_at) + 1, 0)), ?3, ?4 FROM memory_versions"
+        " WHERE memory_id = ?1",
         (old.id, now_ms, old.content, source.said_by),
     )
     await tx.execute(
-        f"UPDATE {_table(old.scope)} SET content = ?, content_hash = ?, updated_at = ?"
-        " WHERE id = ?",
-        (content, content_hash(content), now_ms, old.id),
+        f"UPDATE {_table(old.scope)} SET content = ?, content_hash = ?, author_id = ?,"
+        " updated_at = ? WHERE id = ?",
+        (content, content_hash(content), source.said_by, now_ms, old.id),
     )
     await tx.execute("DELETE FROM memory_sources WHERE memory_id = ?", (old.id,))
     await add_source(tx, old.id, source)
 
 
 async def remove_sources(tx: Transaction, memory: Memory, *, said_by: UserId | None) -> None:
-    """Remove one person's sources of a memory, or all; with its last source the memory goes."""
+    """Remove one person's sources of a memory, or all; with its last source the memory goes.
+
+    What is left is the word of whoever else said it.
+    """
     await tx.execute(
         "DELETE FROM memory_sources WHERE memory_id = ?1 AND (?2 IS NULL OR said_by = ?2)",
         (memory.id, said_by),
@@ -164,6 +168,12 @@ async def remove_sources(tx: Transaction, memory: Memory, *, said_by: UserId | N
         "DELETE FROM memories WHERE id = ?1"
         " AND NOT EXISTS (SELECT 1 FROM memory_sources WHERE memory_id = ?1)",
         (memory.id,),
+    )
+    await tx.execute(
+        f"UPDATE {_table(memory.scope)} SET author_id = (SELECT said_by FROM memory_sources"
+        " WHERE memory_id = ?1 ORDER BY said_at, origin_id LIMIT 1)"
+        " WHERE id = ?1 AND author_id = ?2",
+        (memory.id, said_by),
     )
 
 

@@ -1,5 +1,6 @@
 """The name of the day: what a person is called now where a reference to them is shown."""
 
+import json
 from collections.abc import Iterable, Mapping
 
 from bot.audience import DIRECT_MESSAGES
@@ -26,16 +27,25 @@ class People:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    async def names_here(
+        self, guild: GuildId, users: Iterable[UserId] | None = None
+    ) -> Mapping[UserId, str]:
+        """The names of people who were seen in this server: of those `users`, or of everybody."""
+        rows = await self._database.fetch_all(
+            "SELECT user_id, display_name FROM people WHERE guild_id = ?1"
+            " AND (?2 IS NULL OR user_id IN (SELECT value FROM json_each(?2)))",
+            (guild, None if users is None else json.dumps(sorted(set(users)))),
+        )
+        return {UserId(row["user_id"]): row["display_name"] for row in rows}
+
     async def names(self, guild: GuildId, users: Iterable[UserId]) -> Mapping[UserId, str]:
         """The names of people in a server; who was never seen there has a name from elsewhere."""
-        wanted = sorted(set(users))
-        if not wanted:
-            return {}
+        wanted = json.dumps(sorted(set(users)))  # as one parameter: any number, of any size
         rows = await self._database.fetch_all(
             "SELECT user_id, guild_id, display_name FROM people"
-            f" WHERE user_id IN ({','.join('?' * len(wanted))})"
+            " WHERE user_id IN (SELECT value FROM json_each(?))"
             " ORDER BY guild_id = ? DESC, guild_id = ? DESC, seen_at DESC",
-            (*wanted, guild, DIRECT_MESSAGES),
+            (wanted, guild, DIRECT_MESSAGES),
         )
         names: dict[UserId, str] = {}
         for row in rows:

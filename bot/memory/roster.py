@@ -95,10 +95,13 @@ class Roster:
         return show_names(text, self.name)
 
     def hide(self, text: str) -> str:
-        """A text of the model as it is stored: names and handles become references."""
+        """A text of the model as it is stored: names and handles become references.
+
+        It is shown no references, so that what looks like one is none.
+        """
         names = {p.name: p.user for p in self.participants}
         handles = {p.handle: p.user for p in self.participants}
-        return hide_names(text, {**names, **handles})
+        return hide_names(text.replace("{p:", "{p :"), {**names, **handles})
 
     def is_own_name(self, name: str) -> bool:
         """Whether the name means the bot itself."""

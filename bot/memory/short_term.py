@@ -13,7 +13,7 @@ from bot.clock import Clock
 from bot.config import MemoryConfig
 from bot.errors import Unavailable
 from bot.identifiers import LineageId, MessageId, OriginId, UserId
-from bot.memory.short_term_rows import ShortTermRows, ShortTermText
+from bot.memory.short_term_rows import ShortTermChange, ShortTermRows, ShortTermText
 from bot.memory.working import Entry
 from bot.privacy.levels import Levels, PrivacyLevel
 
@@ -74,7 +74,7 @@ class ShortTermMemory:
         """What is remembered of the room where the audience stands, read back if need be."""
         key = (audience.here, lineage)
         live = self._live(key)
-        if live is not None:
+        if live is not None and live.text is not None:
             return live
         text = await self._rows.read(audience.here, lineage)
         live = self._live(key)  # a capture or an update may have come while the row was read
@@ -112,24 +112,24 @@ class ShortTermMemory:
         Raises StorageUnavailable where the row could not be written; the fields just written are
         then put back where they are still the ones written.
         """
-        key = (origin.id, lineage)
         now = self._clock.now()
-        before = self._live(key) or ShortTermEntry(origin=origin.id, captured_at=now)
+        here = Audience(here=origin.id, heard=frozenset({origin.id}))
+        before = await self.of_room(here, lineage)
+        before = before or ShortTermEntry(origin=origin.id, captured_at=now)
         old = before.text or ShortTermText(written_at=now)
-        merged = {**old.categories, **categories}
-        written = ShortTermText(
-            summary=old.summary if summary is None else summary,
-            categories={label: text for label, text in merged.items() if text},
-            written_by=None,
-            written_at=now,
+        change = ShortTermChange(
+            summary=summary, categories=categories, written_by=None, written_at=now
         )
+        written = change.of(old)
         self._put(lineage, replace(before, text=written, turns_since_refresh=0))
         try:
-            await self._rows.write(origin, lineage, written)
+            await self._rows.write(origin, lineage, change)
         except Unavailable:
-            live = self._live(key)
+            live = self._live((origin.id, lineage))
             if live is not None and live.text is not None:
-                self._put(lineage, replace(live, text=_put_back(live.text, written, old)))
+                turns = before.turns_since_refresh + live.turns_since_refresh
+                text = _put_back(live.text, written, old)
+                self._put(lineage, replace(live, text=text, turns_since_refresh=turns))
             raise
 
     def forget_messages(self, messages: Sequence[MessageId]) -> None:
@@ -179,10 +179,14 @@ class ShortTermMemory:
         entry = self._entries.get(key)
         if entry is None:
             return None
+        now = self._clock.now()
+        kept_for = timedelta(days=self._config.stm_retention_days)
+        if entry.text is not None and now - entry.text.written_at >= kept_for:
+            entry = self._entries[key] = replace(entry, text=None)
         hours = (
             self._config.stm_summary_ttl_hours if entry.summary else self._config.stm_raw_ttl_hours
         )
-        if self._clock.now() - entry.captured_at >= timedelta(hours=hours):
+        if now - entry.captured_at >= timedelta(hours=hours):
             del self._entries[key]
             return None
         self._entries.move_to_end(key)

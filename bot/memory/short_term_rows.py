@@ -9,7 +9,7 @@ from bot.audience import Origin
 from bot.clock import Clock, from_ms, to_ms
 from bot.identifiers import LineageId, OriginId, UserId
 from bot.storage.database import Database
-from bot.storage.statements import Transaction
+from bot.storage.statements import Snapshot, Transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,26 @@ class ShortTermText:
         return bool(self.summary or self.categories)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortTermChange:
+    """What is written into a note: no summary leaves the old one, an empty text clears a field."""
+
+    summary: str | None
+    categories: Mapping[str, str]
+    written_by: UserId | None
+    written_at: datetime
+
+    def of(self, old: ShortTermText) -> ShortTermText:
+        """The note as it is after the change."""
+        merged = {**old.categories, **self.categories}
+        return ShortTermText(
+            summary=old.summary if self.summary is None else self.summary,
+            categories={label: text for label, text in merged.items() if text},
+            written_by=self.written_by,
+            written_at=self.written_at,
+        )
+
+
 class ShortTermRows:
     """Reads and writes `short_term_memories`. A row exists only while it has text."""
 
@@ -35,43 +55,30 @@ class ShortTermRows:
 
     async def read(self, origin: OriginId, lineage: LineageId) -> ShortTermText | None:
         """The text of a conversation, unless it is older than the retention."""
-        row = await self._database.fetch_one(
-            "SELECT * FROM short_term_memories"
-            " WHERE origin_id = ? AND lineage_id = ? AND written_at > ?",
-            (origin, lineage, to_ms(self._clock.now() - self._retention)),
-        )
-        if row is None:
-            return None
-        return ShortTermText(
-            summary=row["summary"],
-            categories=json.loads(row["categories"]),
-            written_by=None if row["written_by"] is None else UserId(row["written_by"]),
-            written_at=from_ms(row["written_at"]),
-        )
+        limit = to_ms(self._clock.now() - self._retention)
+        return await self._database.read(lambda db: _read(db, origin, lineage, limit))
 
-    async def write(self, origin: Origin, lineage: LineageId, text: ShortTermText) -> None:
-        """Keep the text of a conversation; empty text removes its row."""
+    async def write(self, origin: Origin, lineage: LineageId, change: ShortTermChange) -> None:
+        """Change the text of a conversation; a row without text is removed."""
+        limit = to_ms(self._clock.now() - self._retention)
 
         async def job(tx: Transaction) -> None:
-            if not text:
-                await tx.execute(
-                    "DELETE FROM short_term_memories WHERE origin_id = ? AND lineage_id = ?",
-                    (origin.id, lineage),
-                )
-                return
+            nothing = ShortTermText(written_at=change.written_at)
+            text = change.of(await _read(tx, origin.id, lineage, limit) or nothing)
             await tx.execute(
-                "INSERT INTO short_term_memories (origin_id, lineage_id, parent_id, summary,"
-                " categories, written_by, written_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT (origin_id, lineage_id) DO UPDATE SET"
-                " parent_id = excluded.parent_id, summary = excluded.summary,"
-                " categories = excluded.categories, written_by = excluded.written_by,"
-                " written_at = excluded.written_at",
-                (
-                    *(origin.id, lineage, origin.parent_id, text.summary),
-                    json.dumps(dict(text.categories), ensure_ascii=False),
-                    *(text.written_by, to_ms(text.written_at)),
-                ),
+                "DELETE FROM short_term_memories WHERE origin_id = ? AND lineage_id = ?",
+                (origin.id, lineage),
             )
+            if text:
+                await tx.execute(
+                    "INSERT INTO short_term_memories (origin_id, lineage_id, parent_id, summary,"
+                    " categories, written_by, written_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (
+                        *(origin.id, lineage, origin.parent_id, text.summary),
+                        json.dumps(dict(text.categories), ensure_ascii=False),
+                        *(text.written_by, to_ms(text.written_at)),
+                    ),
+                )
 
         await self._database.write(job)
 
@@ -85,3 +92,21 @@ class ShortTermRows:
             )
 
         return await self._database.write(job)
+
+
+async def _read(
+    db: Snapshot, origin: OriginId, lineage: LineageId, written_after: int
+) -> ShortTermText | None:
+    row = await db.fetch_one(
+        "SELECT * FROM short_term_memories"
+        " WHERE origin_id = ? AND lineage_id = ? AND written_at > ?",
+        (origin, lineage, written_after),
+    )
+    if row is None:
+        return None
+    return ShortTermText(
+        summary=row["summary"],
+        categories=json.loads(row["categories"]),
+        written_by=None if row["written_by"] is None else UserId(row["written_by"]),
+        written_at=from_ms(row["written_at"]),
+    )

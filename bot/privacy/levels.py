@@ -29,7 +29,7 @@ class Levels:
     ) -> None:
         self._database = database
         self._clock = clock
-        self._default = default
+        self.default = default
         self._levels: dict[tuple[UserId, GuildId], PrivacyLevel] = {}
 
     async def load(self) -> None:
@@ -42,7 +42,7 @@ class Levels:
 
     def of(self, user: UserId, guild: GuildId) -> PrivacyLevel:
         """The level in force: the stricter of the person's own and the one for that server."""
-        everywhere = self._levels.get((user, EVERYWHERE), self._default)
+        everywhere = self._levels.get((user, EVERYWHERE), self.default)
         return max(everywhere, self._levels.get((user, guild), PrivacyLevel.OPEN))
 
     def at_least(self, level: PrivacyLevel, guild: GuildId) -> frozenset[UserId]:
@@ -51,9 +51,18 @@ class Levels:
         return frozenset(user for user in users if self.of(user, guild) >= level)
 
     async def set(
-        self, user: UserId, guild: GuildId, level: PrivacyLevel, *, name: str | None = None
+        self,
+        user: UserId,
+        guild: GuildId,
+        level: PrivacyLevel,
+        *,
+        name: str | None = None,
+        seen_in: GuildId | None = None,
     ) -> None:
-        """Keep a person's level, for one server or EVERYWHERE, and the name they go by."""
+        """Keep a person's level, for one server or EVERYWHERE.
+
+        `name` is what they go by in the server `seen_in`, where the level was set.
+        """
 
         async def job(tx: Transaction) -> None:
             await tx.execute(
@@ -67,7 +76,7 @@ class Levels:
                     "INSERT INTO people (guild_id, user_id, display_name, seen_at)"
                     " VALUES (?, ?, ?, ?) ON CONFLICT (guild_id, user_id) DO UPDATE SET"
                     " display_name = excluded.display_name, seen_at = excluded.seen_at",
-                    (guild, user, name, to_ms(self._clock.now())),
+                    (seen_in or guild, user, name, to_ms(self._clock.now())),
                 )
             tx.after_commit(lambda: self._levels.update({(user, guild): level}))
 

@@ -1,11 +1,14 @@
 """Where things were said: the stored places, and who of them is heard where."""
 
+from dataclasses import replace
+
 from bot.audience import Audience, Origin, OriginKind, Place
 from bot.identifiers import ChannelId, GuildId, OriginId
-from bot.storage.cache import VersionedCache
 from bot.storage.database import Database
 from bot.storage.statements import Row, Transaction
 from bot.storage.writer import Job
+
+_Key = tuple[OriginKind, ChannelId]
 
 
 class Origins:
@@ -13,11 +16,18 @@ class Origins:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._cache: VersionedCache[Place, Origin] = VersionedCache()
+        self._known: dict[tuple[OriginKind, ChannelId], tuple[Place, Origin]] = {}
 
     async def of(self, place: Place) -> Origin:
-        """The origin of a place; its row is made or brought up to date where needed."""
-        return await self._cache.get(place, lambda: self._database.write(_keep_job(place)))
+        """The origin of a place; its row is made, or brought up to date where the place changed."""
+        key = (place.kind, place.channel_id)
+        unnamed = replace(place, name="")
+        known = self._known.get(key)
+        if known is not None and known[0] == unnamed:
+            return known[1]
+        origin = await self._database.write(_keep_job(unnamed))
+        self._known[key] = (unnamed, origin)
+        return origin
 
     async def of_server(self, guild: GuildId) -> Origin:
         """The origin that stands for a whole server: what is said there is for all its rooms."""

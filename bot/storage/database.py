@@ -92,8 +92,6 @@ class Database:
                 resources.callback(_locked(path).release)
                 refuse_newer(path, len(steps))
                 writing = await _connect(resources, path, (busy, *_WRITER_PRAGMAS))
-                await writing.execute("BEGIN IMMEDIATE")  # a read-only file is told of now
-                await writing.rollback()
                 await migrate(writing, steps)
                 reading = [
                     await _connect(resources, path, (busy, *_READER_PRAGMAS))

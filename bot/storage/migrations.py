@@ -54,13 +54,17 @@ def load_migrations(folder: Path = FOLDER) -> tuple[Migration, ...]:
 def refuse_newer(path: Path, known: int) -> None:
     """Raise StartupError where a newer program made the file or it is no database.
 
-    The file is not touched.
+    OSError where it may not be written: SQLite would say so at the first write only. The file is
+    not touched.
     """
     if not path.exists():
         return
-    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    path.open("r+b").close()
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=1)
     try:
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    except sqlite3.OperationalError:  # locked, or beside it something that cannot be opened
+        raise
     except sqlite3.DatabaseError as error:
         raise StartupError(
             "errors.storage.not_a_database", path=str(path), reason=str(error)

@@ -21,7 +21,7 @@ class Answer:
     @property
     def pass_text(self) -> str:
         """What this pass adds: some models begin again with what they said before the call."""
-        fresh = _without_name(without_hidden_signs(self._pass), self._own_name)
+        fresh = _without_name(self._pass, self._own_name)
         if self._gap:
             fresh = fresh.lstrip()
             if self._said.startswith(fresh):
@@ -32,8 +32,8 @@ class Answer:
         return rest.lstrip() if self._gap else rest
 
     def add(self, text: str) -> None:
-        """More text of this pass."""
-        self._pass += text
+        """More text of this pass; signs that nobody sees are left out."""
+        self._pass += without_hidden_signs(text)
 
     def restart_pass(self) -> None:
         """The pass begins anew: forget what it said."""

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.audience import Origin
@@ -43,8 +43,7 @@ async def begin(services: TurnServices, request: TurnRequest) -> Begun | None:
     """Capture what was said since the last turn and record this one.
 
     None where the message was taken before, or its author went FULL while it waited. Where the
-    database cannot be written the turn goes on: what is in the ring is captured by the next turn
-    that can.
+    database cannot be written the turn goes on, and the capture waits.
     """
     place, author = request.message.place, request.message.author
     if services.levels.of(author.id, place.guild_key) is PrivacyLevel.FULL:
@@ -53,29 +52,36 @@ async def begin(services: TurnServices, request: TurnRequest) -> Begun | None:
     persona = await services.personas.main(place.guild_key)
     await _fill_ring(services, request)
     await services.late_writes.retry()
+    current = _as_it_stands(services, request)
+    if current is None:
+        return None
+    request = current
     said = _since_last_time(services, request)
     asked = {message.id for message in request.messages}
     people = [p for m in said if not m.is_own for p in (m.author, *m.people)]
     names = {p.id: p.name for p in people if p.id != services.own_identity()}
 
     async def job(tx: Transaction) -> TurnId | None:
-        now = services.clock.now()
-        trigger = request.message
+        trigger, now = request.message, services.clock.now()
         turn = await take_turn(tx, origin.id, trigger.id, persona.lineage, trigger.author.id, now)
-        if turn is None:
-            return None
+        if turn is not None:
+            await capture(tx)
+        return turn
+
+    async def capture(tx: Transaction) -> None:
+        now = services.clock.now()
         await keep_names(tx, origin.guild_id, names.items(), to_ms(now))
         active = timedelta(hours=services.config.context.active_channel_hours)
         for lineage in {persona.lineage, *await active_lineages(tx, origin.id, now, active)}:
             await _capture(tx, services, origin, lineage, persona, said, asked)
             if said and services.rings.vouches(place.channel_id):
                 await working.advance_cursor(tx, origin.id, lineage, said[-1].id)
-        return turn
 
     try:
         turn = await services.database.write(job)
     except StorageUnavailable as unavailable:
         log.warning("capture_waits", extra={"reason": unavailable.reason})
+        services.late_writes.keep(capture)
         uncaptured = await services.database.read(
             lambda db: _new_messages(db, origin, persona.lineage, said, asked)
         )
@@ -96,6 +102,8 @@ async def _fill_ring(services: TurnServices, request: TurnRequest) -> None:
     """Open the channel's ring; where it cannot vouch for the gap, read the newest messages once."""
     place = request.message.place
     services.rings.open(place.channel_id)
+    for message in request.messages:
+        services.rings.hear(message)
     if not services.rings.vouches(place.channel_id):
         try:
             newest = await request.history.newest(place, services.config.context.fetched_messages)
@@ -103,8 +111,15 @@ async def _fill_ring(services: TurnServices, request: TurnRequest) -> None:
             log.warning("history_unavailable", extra={"reason": unavailable.reason})
         else:
             services.rings.load(place.channel_id, newest)
-    for message in request.messages:
-        services.rings.hear(message)
+
+
+def _as_it_stands(services: TurnServices, request: TurnRequest) -> TurnRequest | None:
+    """The request after what was edited or deleted meanwhile; None where its message is gone."""
+    message = services.rings.as_it_stands(request.message)
+    joined = (services.rings.as_it_stands(one) for one in request.joined)
+    if message is None:
+        return None
+    return replace(request, message=message, joined=tuple(one for one in joined if one))
 
 
 def _since_last_time(services: TurnServices, request: TurnRequest) -> tuple[IncomingMessage, ...]:

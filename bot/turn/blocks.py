@@ -17,6 +17,7 @@ from bot.turn.quoting import FEWEST_CHARACTERS, quoted, shortened
 
 _SHORTEST_LINE = 8
 """Tokens below which no line of a memory fits any more."""
+_MOST_MISFITS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,16 +114,21 @@ class _Facts:
         self.shown: dict[str, MemoryId] = {}
 
     def lines(self, memories: Iterable[Memory], allowance: _Allowance) -> list[str]:
-        """The memories that may still be shown, a line each."""
+        """The memories that may still be shown, a line each; after a few that do not fit, the rest,
+        which is older, is not looked at.
+        """
         lines: list[str] = []
+        misfits = 0
         for memory in memories:
-            if allowance.is_spent:
+            if allowance.is_spent or misfits > _MOST_MISFITS:
                 break
             handle = f"M{len(self.shown) + 1}"
             line = prompt("blocks.memory", handle=handle, text=_fact(memory, self._context))
             if allowance.takes(line):
                 self.shown[handle] = memory.id
                 lines.append(line)
+            else:
+                misfits += 1
         return lines
 
 

@@ -87,7 +87,13 @@ async def read_context(services: TurnServices, request: TurnRequest, begun: Begu
         persona=begun.persona,
         audience=audience,
         roster=await _roster(
-            services, request, begun, takes_part, _texts(entries, server_memories, personal)
+            services,
+            request,
+            begun,
+            takes_part,
+            _texts(entries, server_memories, personal),
+            {memory.author for memory in _memories(server_memories, personal)}
+            | {entry.author for entry in entries if entry.author is not None},
         ),
         entries=entries,
         server_memories=server_memories,
@@ -131,8 +137,14 @@ def _texts(
     server: tuple[Memory, ...],
     personal: Mapping[UserId, tuple[Memory, ...]],
 ) -> list[str]:
-    memories = [*server, *(memory for known in personal.values() for memory in known)]
+    memories = _memories(server, personal)
     return [entry.content for entry in entries] + [memory.content for memory in memories]
+
+
+def _memories(
+    server: tuple[Memory, ...], personal: Mapping[UserId, tuple[Memory, ...]]
+) -> list[Memory]:
+    return [*server, *(memory for known in personal.values() for memory in known)]
 
 
 async def _roster(
@@ -141,8 +153,9 @@ async def _roster(
     begun: Begun,
     takes_part: tuple[UserId, ...],
     texts: list[str],
+    told_by: set[UserId],
 ) -> Roster:
-    referred = {user for text in texts for user in referenced_people(text)}
+    referred = {user for text in texts for user in referenced_people(text)} | told_by
     guild = request.message.place.guild_key
     names = {**await services.people.names(guild, {*takes_part, *referred}), **begun.names}
     for message in request.messages:

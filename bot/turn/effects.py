@@ -46,7 +46,7 @@ async def effects(
     try:
         entries = await services.working.entries(context.audience, context.persona.lineage)
     except StorageUnavailable:
-        entries = context.entries
+        return  # what was read before the reply may have been deleted since
     store_short_term_memory(
         services.short_term,
         begun.origin,
@@ -112,12 +112,15 @@ def failure_job(
     delivered: Delivered | None,
     *,
     stands: str = "",
+    finished: Sequence[Finished] = (),
 ) -> Job[None]:
     """The job that closes a turn which gave no whole reply.
 
-    `stands`: what people can read of the reply belongs to the talk, as it is stored.
+    `stands`: what people can read of the reply belongs to the talk, as it is stored. What was
+    `finished` is booked: it was paid for.
     """
     now = services.clock.now()
+    day, user = now.date().isoformat(), begun.request.message.author.id
 
     async def job(tx: Transaction) -> None:
         turn = await _turn_of(tx, begun, now)
@@ -126,6 +129,8 @@ def failure_job(
         if turn is not None:
             replies = delivered.message_ids if delivered else ()
             await end_turn(tx, turn, "failed", replies, now, failure=failure)
+        for account in _accounts(services, finished):
+            await _book(tx, account, day, begun.origin.guild_id, user)
 
     return job
 

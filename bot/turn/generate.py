@@ -12,7 +12,6 @@ from bot.memory.content import content_words
 from bot.memory.long_term import Actor
 from bot.tools.long_term import LONG_TERM_TOOLS
 from bot.tools.port import MemoryChange, Progress, ToolContext
-from bot.turn.answer import Answer
 from bot.turn.blocks import Blocks, memory_blocks
 from bot.turn.budget import Budget, plan_budget
 from bot.turn.context import TurnContext
@@ -41,18 +40,35 @@ class Generated:
         return sum((f.usage for f in self.finished if f.usage is not None), start=Usage())
 
 
-async def generate(services: TurnServices, context: TurnContext, delivery: Delivery) -> Generated:
-    """Have the model answer with its tools. Raises what the route raises.
+async def generate(
+    services: TurnServices, context: TurnContext, delivery: Delivery, state: LoopState
+) -> Generated:
+    """Have the model answer with its tools; how far it came stands in `state`.
 
-    A prompt that the provider finds too long is halved once, with the estimate corrected.
+    A prompt that the provider finds too long is halved once, with the estimate corrected. Raises
+    what the route raises, unless something was kept before it failed: then that is the answer.
     """
-    state = LoopState(answer=Answer(context.persona.name))
     progress = Progress()
     try:
-        return await _attempt(services, context, delivery, state, progress, halved=False)
-    except ContextTooLong:
-        state.answer.restart_pass()
-        return await _attempt(services, context, delivery, state, progress, halved=True)
+        try:
+            return await _attempt(services, context, delivery, state, progress, halved=False)
+        except ContextTooLong:
+            state.answer.restart_pass()
+            return await _attempt(services, context, delivery, state, progress, halved=True)
+    except (ContextTooLong, ModelUnavailable):
+        if not progress.changes:
+            raise
+        return _only_changes(context, state, progress)
+
+
+def _only_changes(context: TurnContext, state: LoopState, progress: Progress) -> Generated:
+    """The model kept something and then fell silent: the person hears what was kept."""
+    return Generated(
+        text=_told(progress.changes, context),
+        footer="",
+        calls=tuple(state.calls),
+        finished=tuple(state.finished),
+    )
 
 
 async def _attempt(
@@ -189,8 +205,10 @@ async def _save_after_all(
 
 def _changed(changes: list[MemoryChange], context: TurnContext) -> str:
     """The small last line that says what was kept, changed or forgotten."""
-    if Flag.NOTICES not in context.flags:
-        return ""
+    return _told(changes, context) if Flag.NOTICES in context.flags else ""
+
+
+def _told(changes: list[MemoryChange], context: TurnContext) -> str:
     locale = context.request.message.locale
     return "\n".join(
         t(f"turn.{change.kind}", locale, text=" ".join(change.text.split())) for change in changes

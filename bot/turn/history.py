@@ -8,13 +8,14 @@ from zoneinfo import ZoneInfo
 from bot.clock import is_fresh, naturalize_time
 from bot.identifiers import PersonaId
 from bot.llm.chat import ChatMessage
-from bot.llm.tokens import estimate_message_tokens
+from bot.llm.tokens import estimate_message_tokens, estimate_tokens
 from bot.memory.roster import Roster
 from bot.memory.working import Entry
 from bot.prompts import prompt
 from bot.turn.quoting import FEWEST_CHARACTERS, shortened, spoken
 
 PROMPT_LOCALE = "en-US"
+_HEADING_MESSAGE = ChatMessage(role="user", content="[the night before last, or about so long]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +40,7 @@ def render_entries(entries: Iterable[Entry], view: View) -> tuple[ChatMessage, .
         heading = _heading(before, entry, view)
         if heading is not None:
             _append(messages, ChatMessage(role="user", content=heading))
-        own = entry.persona == view.persona
-        text = spoken(view.roster.show(entry.content))
-        line = text if own else f"{_speaker(entry, view)}: {text}"
-        _append(messages, ChatMessage(role="assistant" if own else "user", content=line))
+        _append(messages, _line(entry, view))
         before = entry
     return tuple(messages)
 
@@ -60,19 +58,29 @@ def fit_entries(
     The last `keep` stay: where those alone are too long, long texts among them lose their middle.
     Where that is not enough either, the oldest of them go; the very last one never does.
     """
-    if section_tokens(entries, view, ratio) <= budget:
-        return tuple(entries)
-    kept = list(entries[-keep:])
-    if section_tokens(kept, view, ratio) > budget:
-        return _shorten(kept, view, budget=budget, ratio=ratio)
-    low, high = len(kept), len(entries)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if section_tokens(entries[-middle:], view, ratio) <= budget:
-            low = middle
-        else:
-            high = middle - 1
-    return tuple(entries[-low:]) if low else ()
+    count = _newest_that_fit(entries, view, budget=budget, ratio=ratio)
+    if count < min(keep, len(entries)):
+        return _shorten(list(entries[-keep:]), view, budget=budget, ratio=ratio)
+    return tuple(entries[len(entries) - count :])
+
+
+def _newest_that_fit(entries: Sequence[Entry], view: View, *, budget: int, ratio: float) -> int:
+    """How many of the newest entries fit, each rendered once: a busy room's are long to render."""
+    # Whatever entry is the oldest that fits may get a heading.
+    left = budget - estimate_message_tokens(_HEADING_MESSAGE, ratio)
+    role = ""
+    for count, entry in enumerate(reversed(entries)):
+        before = entries[-count - 2] if count + 2 <= len(entries) else None
+        line = _line(entry, view)
+        heading = _heading(before, entry, view)
+        if heading is not None:
+            left -= estimate_message_tokens(ChatMessage(role="user", content=heading), ratio)
+        frame = estimate_message_tokens(ChatMessage(role=line.role, content=""), ratio)
+        left -= estimate_tokens(f"{line.content}\n", ratio) + (frame if line.role != role else 0)
+        if left < 0:
+            return count
+        role = line.role if heading is None else "user"
+    return len(entries)
 
 
 def _shorten(entries: list[Entry], view: View, *, budget: int, ratio: float) -> tuple[Entry, ...]:
@@ -97,6 +105,13 @@ def _shorten(entries: list[Entry], view: View, *, budget: int, ratio: float) -> 
         else:
             high = middle - 1
     return tuple(cut(low))
+
+
+def _line(entry: Entry, view: View) -> ChatMessage:
+    text = spoken(view.roster.show(entry.content))
+    if entry.persona == view.persona:
+        return ChatMessage(role="assistant", content=text)
+    return ChatMessage(role="user", content=f"{_speaker(entry, view)}: {text}")
 
 
 def _speaker(entry: Entry, view: View) -> str:

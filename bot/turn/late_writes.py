@@ -26,13 +26,17 @@ class LateWrites:
 
     async def write(self, job: Job[None]) -> bool:
         """Write now, after what already waits; False where it has to wait."""
-        if not await self.retry() or not await self._written(job):
-            self._waiting.append(job)
-            if len(self._waiting) > self._limit:
-                self._waiting.popleft()
-                log.warning("late_write_lost")
-            return False
-        return True
+        if await self.retry() and await self._written(job):
+            return True
+        self.keep(job)
+        return False
+
+    def keep(self, job: Job[None]) -> None:
+        """Let a job wait for a later retry."""
+        self._waiting.append(job)
+        if len(self._waiting) > self._limit:
+            self._waiting.popleft()
+            log.warning("late_write_lost")
 
     async def retry(self) -> bool:
         """Write what waits, each job once; False where the database still cannot."""
@@ -40,10 +44,11 @@ class LateWrites:
             return True
         async with self._retrying:
             while self._waiting:
-                job = self._waiting.popleft()
+                job = self._waiting[0]
                 if not await self._written(job):
-                    self._waiting.appendleft(job)
                     return False
+                if self._waiting and self._waiting[0] is job:  # else too many came meanwhile
+                    self._waiting.popleft()
         return True
 
     async def _written(self, job: Job[None]) -> bool:

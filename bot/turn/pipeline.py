@@ -8,8 +8,10 @@ from datetime import timedelta
 from bot.background import Done, Raised, report_bug, settle
 from bot.errors import ContextTooLong, ModelUnavailable, StorageUnavailable, UserError
 from bot.i18n import t
+from bot.llm.chat import Finished
 from bot.storage.statements import Transaction
 from bot.storage.writer import Job
+from bot.turn.answer import Answer
 from bot.turn.begin import Begun, begin
 from bot.turn.context import TurnContext, read_context
 from bot.turn.effects import effects, failure_job
@@ -17,6 +19,7 @@ from bot.turn.generate import generate
 from bot.turn.messages import TurnRequest, Undeliverable
 from bot.turn.report import TurnReport
 from bot.turn.services import TurnServices
+from bot.turn.tool_loop import LoopState
 from bot.turn.turn_rows import fail_taken
 
 log = logging.getLogger(__name__)
@@ -41,7 +44,7 @@ async def run_turn(services: TurnServices, request: TurnRequest) -> TurnReport |
         return None
     underway = _Underway()
     try:
-        outcome = await settle(_answer(services, request, begun, underway))
+        outcome = await settle(_answer(services, begun, underway))
     except asyncio.CancelledError:
         await _keep_what_stands(services, begun, underway, "cancelled")
         raise
@@ -53,7 +56,7 @@ async def run_turn(services: TurnServices, request: TurnRequest) -> TurnReport |
             await _keep_what_stands(services, begun, underway, Undeliverable.__name__)
             return TurnReport(reply="")
         case Raised(error):
-            return await _apologise(services, request, begun, error)
+            return await _apologise(services, begun.request, begun, error, underway)
 
 
 @dataclass(slots=True)
@@ -61,36 +64,48 @@ class _Underway:
     """How far a turn has come, for whoever has to end it early."""
 
     context: TurnContext | None = None
+    loop: LoopState | None = None
+
+    @property
+    def finished(self) -> tuple[Finished, ...]:
+        """The answers that were paid for."""
+        return tuple(self.loop.finished) if self.loop else ()
 
 
-async def _answer(
-    services: TurnServices, request: TurnRequest, begun: Begun, underway: _Underway
-) -> TurnReport:
+async def _answer(services: TurnServices, begun: Begun, underway: _Underway) -> TurnReport:
+    request = begun.request
     async with asyncio.timeout(services.config.turn.timeout_s):
         refusal = await services.allowance.refusal(request.message.author.id, begun.origin.guild_id)
         if refusal is not None:
             raise UserError(refusal.key, **refusal.params)
         await request.delivery.start()
         context = underway.context = await read_context(services, request, begun)
-        generated = await generate(services, context, request.delivery)
+        loop = underway.loop = LoopState(answer=Answer(context.persona.name))
+        generated = await generate(services, context, request.delivery, loop)
         delivered = await request.delivery.finish(generated.text, footer=generated.footer)
     await effects(services, context, begun, generated, delivered)
     return TurnReport(reply=generated.text, footer=generated.footer, tool_calls=generated.calls)
 
 
 async def _apologise(
-    services: TurnServices, request: TurnRequest, begun: Begun | None, error: Exception
+    services: TurnServices,
+    request: TurnRequest,
+    begun: Begun | None,
+    error: Exception,
+    underway: _Underway | None = None,
 ) -> TurnReport:
     """Say in plain words what went wrong and when to try again; it is no part of the talk."""
     log.warning("turn_failed", extra={"reason": type(error).__name__})
     text = _apology(services, request, error)
-    try:
-        delivered = await request.delivery.finish(text)
-    except Undeliverable:
-        delivered = None
+    said = await settle(request.delivery.finish(text))
+    if isinstance(said, Raised) and not isinstance(said.error, Undeliverable):
+        report_bug("apology_failed", said.error)
+    delivered = said.value if isinstance(said, Done) else None
     if begun is not None:
+        finished = underway.finished if underway else ()
         failure = type(error).__name__
-        await services.late_writes.write(failure_job(services, begun, failure, delivered))
+        job = failure_job(services, begun, failure, delivered, finished=finished)
+        await services.late_writes.write(job)
     return TurnReport(reply=text)
 
 
@@ -122,7 +137,9 @@ async def _keep_what_stands(
     stands = delivered.text if delivered else ""
     if underway.context is not None:
         stands = underway.context.roster.hide(stands)
-    job = failure_job(services, begun, failure, delivered, stands=stands)
+    job = failure_job(
+        services, begun, failure, delivered, stands=stands, finished=underway.finished
+    )
     await services.late_writes.write(job)
 
 

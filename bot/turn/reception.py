@@ -53,13 +53,15 @@ class Receiver:
             return "heard"
         return self.queue.submit(TurnRequest(message=message, delivery=delivery(), history=history))
 
-    async def set_level(self, person: Person, guild: GuildId, level: PrivacyLevel) -> None:
+    async def set_level(
+        self, person: Person, guild: GuildId, level: PrivacyLevel, *, seen_in: GuildId
+    ) -> None:
         """Keep a person's level; going up to FULL erases what was captured of them in passing.
 
-        `guild` is EVERYWHERE, or the one server that the level is for. The name stays known, so
-        that a text which names them can be refused.
+        `guild` is EVERYWHERE, or the one server that the level is for. The name they go by where
+        they set it (`seen_in`) stays known, so that a text which names them can be refused there.
         """
-        await self._levels.set(person.id, guild, level, name=person.name)
+        await self._levels.set(person.id, guild, level, name=person.name, seen_in=seen_in)
         if level is PrivacyLevel.FULL:
             self.rings.forget_where(
                 lambda message: (

@@ -10,6 +10,8 @@ from bot.identifiers import ChannelId, MessageId
 from bot.privacy.levels import Levels, PrivacyLevel
 from bot.turn.messages import IncomingMessage
 
+_REMEMBERED_CHANGES = 1_000
+
 
 @dataclass(slots=True)
 class _Ring:
@@ -33,6 +35,7 @@ class Rings:
         self._size = size
         self._active = active
         self._rings: OrderedDict[ChannelId, _Ring] = OrderedDict()
+        self._changed: OrderedDict[MessageId, str | None] = OrderedDict()
 
     def hear(self, message: IncomingMessage) -> None:
         """Take in a message, if its channel is in talk and its author may be captured."""
@@ -54,9 +57,12 @@ class Rings:
         return ring is not None and ring.vouches
 
     def load(self, channel: ChannelId, messages: Iterable[IncomingMessage]) -> None:
-        """Take in the channel's newest messages as they were fetched; from now on it vouches."""
+        """Take in the channel's newest messages as they were fetched; from now on it vouches.
+
+        All of it stays until the next message: a thread's first message comes on top of the rest.
+        """
         ring = self._rings[channel]
-        self._add(ring, messages)
+        self._add(ring, messages, trims=False)
         ring.vouches = True
 
     def messages(self, channel: ChannelId) -> tuple[IncomingMessage, ...]:
@@ -64,14 +70,22 @@ class Rings:
         ring = self._rings.get(channel)
         return tuple(ring.messages.values()) if ring else ()
 
+    def as_it_stands(self, message: IncomingMessage) -> IncomingMessage | None:
+        """A copy brought up to what was edited lately; None where it was deleted."""
+        text = self._changed.get(message.id, message.text)
+        return None if text is None else replace(message, text=text)
+
     def forget_messages(self, messages: Sequence[MessageId]) -> None:
         """Take deleted messages out."""
+        for message in messages:
+            self._note_change(message, None)
         for ring in self._rings.values():
             for message in messages:
                 ring.messages.pop(message, None)
 
     def edit_message(self, message: MessageId, text: str) -> None:
         """Bring a message up to its new text."""
+        self._note_change(message, text)
         for ring in self._rings.values():
             old = ring.messages.get(message)
             if old is not None:
@@ -96,12 +110,20 @@ class Rings:
                 return
             del self._rings[channel]
 
-    def _add(self, ring: _Ring, messages: Iterable[IncomingMessage]) -> None:
+    def _note_change(self, message: MessageId, text: str | None) -> None:
+        """Remember an edit or deletion: older copies of the message may still be on their way."""
+        self._changed[message] = text
+        while len(self._changed) > _REMEMBERED_CHANGES:
+            self._changed.popitem(last=False)
+
+    def _add(self, ring: _Ring, messages: Iterable[IncomingMessage], *, trims: bool = True) -> None:
         for message in messages:
-            if self._may_keep(message):
-                ring.messages[message.id] = message
-        newest = sorted(ring.messages.values(), key=lambda m: m.id)[-self._size :]
-        ring.messages = {message.id: message for message in newest}
+            current = self.as_it_stands(message)
+            if current is not None and self._may_keep(current):
+                ring.messages[message.id] = current
+        in_order = sorted(ring.messages.values(), key=lambda m: m.id)
+        kept = in_order[-self._size :] if trims else in_order
+        ring.messages = {message.id: message for message in kept}
 
     def _may_keep(self, message: IncomingMessage) -> bool:
         level = self._levels.of(message.author.id, message.place.guild_key)

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from bot.identifiers import GuildId
+from bot.memory import references
 from bot.memory.references import reference_to
 from bot.memory.refusals import MemoryRefused
-from bot.privacy.levels import PrivacyLevel
+from bot.privacy.levels import EVERYWHERE, PrivacyLevel
+from bot.storage.statements import Transaction
 from tests.memory.shelf import Shelf
 from tests.talk import GUILD, open_talk
 
@@ -303,3 +306,34 @@ async def test_memories_of_a_private_person_are_not_used_but_are_shown_to_them(
     here = await shelf.listening()
     held = await shelf.memory.held_about(shelf.talk.person("Bob").id, here)
     assert [memory.content for memory in held] == ["likes tea"]
+
+
+async def test_a_mention_typed_into_a_command_is_a_reference(shelf: Shelf) -> None:
+    await shelf.talk.level("Bob", PrivacyLevel.PARTIAL)
+    bob = shelf.talk.person("Bob").id
+    assert await refusal(shelf.keep(f"<@{bob}> owes me money")) == "privacy"
+    assert await refusal(shelf.keep(f"<@!{bob}> owes me money", by_person=True)) == "privacy"
+
+
+async def test_a_private_person_of_another_server_holds_nothing_up_here(shelf: Shelf) -> None:
+    tea = shelf.talk.person("tea")
+    await shelf.talk.app.receiver.set_level(
+        tea, EVERYWHERE, PrivacyLevel.PARTIAL, seen_in=GuildId(501)
+    )
+    await shelf.keep("the club drinks tea on Sundays")
+
+
+async def test_thousands_of_private_people_do_not_hold_up_the_event_loop(shelf: Shelf) -> None:
+    async def job(tx: Transaction) -> None:
+        people = [(GUILD, 10**6 + n, f"Person {n} the Great", 0) for n in range(5_000)]
+        await tx.execute_many("INSERT INTO people VALUES (?, ?, ?, ?)", people)
+        levels = [(10**6 + n, 0, "partial", 0) for n in range(5_000)]
+        await tx.execute_many("INSERT INTO privacy_levels VALUES (?, ?, ?, ?)", levels)
+
+    services = shelf.talk.app.services
+    await services.database.write(job)
+    await services.levels.load()
+    assert await refusal(shelf.keep("sings with Person 7 the Great")) == "privacy"
+    patterns = references._names_pattern.cache_info().misses
+    await shelf.keep("the club meets on Sundays")
+    assert references._names_pattern.cache_info().misses == patterns

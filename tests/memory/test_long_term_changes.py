@@ -53,11 +53,32 @@ async def test_a_personal_memory_is_its_subjects_and_its_authors(shelf: Shelf, w
     assert await shelf.about("Subject") == ["likes rain"]
 
 
-async def test_whoever_said_it_too_may_change_it(shelf: Shelf) -> None:
-    kept = await shelf.keep("likes tea", about="Subject", by="Author")
+async def test_whoever_said_it_too_puts_no_words_in_anothers_mouth(shelf: Shelf) -> None:
+    kept = await shelf.keep("likes tea", about="Subject", by="Subject")
     await shelf.keep("likes tea", about="Subject", by="Sayer")
-    await shelf.change(kept, "likes rain", by="Sayer")
-    assert await shelf.about("Subject") == ["likes rain"]
+    assert await refusal(shelf.change(kept, "is a thief", by="Sayer")) == "not_yours"
+    assert await shelf.about("Subject") == ["likes tea"]
+    await shelf.forget(kept, by="Sayer")
+    assert await shelf.about("Subject") == ["likes tea"]
+
+
+async def test_a_changed_memory_is_the_word_of_whoever_changed_it(shelf: Shelf) -> None:
+    kept = await shelf.keep("likes tea", about="Subject", by="Author")
+    await shelf.change(kept, "likes rain", by="Subject")
+    here = await shelf.listening()
+    subject = shelf.talk.person("Subject").id
+    [memory] = await shelf.memory.personal_memories(subject, here)
+    assert (memory.content, memory.author) == ("likes rain", subject)
+
+
+async def test_who_told_it_elsewhere_and_when_is_not_known_here(shelf: Shelf) -> None:
+    await shelf.keep("the launch is on Friday", by="Ann", channel="secret")
+    shelf.talk.clock.pass_(days=20)
+    await shelf.keep("the launch is on Friday", by="Bob", channel="general")
+    [memory] = await shelf.memory.server_memories(await shelf.listening("general"))
+    assert memory.author == shelf.talk.person("Bob").id
+    assert memory.updated_at == shelf.talk.clock.now()
+    assert len(memory.sources) == 1
 
 
 @pytest.mark.parametrize("manager", [False, True])

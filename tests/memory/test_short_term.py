@@ -268,11 +268,12 @@ async def test_a_note_that_cannot_be_written_is_put_back(notes: Notes) -> None:
 
 async def test_after_the_database_is_closed_a_note_is_put_back(notes: Notes) -> None:
     await notes.capture([notes.said("Ann", "hello")])
-    await notes.room()
+    await notes.note("tea talk", mood="cheerful")
     await notes.talk.app.services.database.close()
     with pytest.raises(StorageUnavailable):
-        await notes.note("tea talk")
-    assert await notes.noted() == ("", {})
+        await notes.note("rain talk", topic="rain")
+    assert await notes.noted() == ("tea talk", {"mood": "cheerful"})
+    assert await notes.turns() == ["hello"]
 
 
 async def test_a_field_that_another_wrote_meanwhile_stays(notes: Notes) -> None:

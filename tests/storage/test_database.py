@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from bot.errors import StartupError, StorageUnavailable
-from bot.storage.cache import VersionedCache
 from bot.storage.database import Database
 from bot.storage.migrations import Migration, load_migrations, split_statements
 from bot.storage.statements import Snapshot, Transaction
+from tests.storage.jobs import keep
 
 HOLD = """
 import asyncio, sys
@@ -114,10 +114,10 @@ def test_statements_are_split_where_sqlite_sees_their_end() -> None:
 
 
 async def test_the_pragmas_are_in_force(tmp_path: Path) -> None:
-    database = await Database.open(tmp_path / "madeleine.db")
+    database = await Database.open(tmp_path / "madeleine.db", busy_timeout_ms=1_234)
 
-    async def pragmas(tx: Transaction) -> dict[str, object]:
-        names = ("journal_mode", "synchronous", "foreign_keys", "secure_delete")
+    async def pragmas(tx: Snapshot) -> dict[str, object]:
+        names = ("journal_mode", "synchronous", "foreign_keys", "secure_delete", "busy_timeout")
         return {name: (await tx.fetch_all(f"PRAGMA {name}"))[0][0] for name in names}
 
     assert await database.write(pragmas) == {
@@ -125,8 +125,36 @@ async def test_the_pragmas_are_in_force(tmp_path: Path) -> None:
         "synchronous": 2,
         "foreign_keys": 1,
         "secure_delete": 1,
+        "busy_timeout": 1_234,
     }
+    assert (await database.read(pragmas))["busy_timeout"] == 1_234
+    for _ in range(2):  # every reader
+        assert (await database.fetch_all("PRAGMA query_only"))[0][0] == 1
     await database.close()
+
+
+async def test_a_child_without_its_parent_is_refused(tmp_path: Path) -> None:
+    database = await Database.open(tmp_path / "madeleine.db")
+
+    async def orphan(tx: Transaction) -> None:
+        await tx.execute("INSERT INTO turn_replies VALUES (1, 404, 0)")
+
+    with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
+        await database.write(orphan)
+    await database.close()
+
+
+async def test_what_is_deleted_is_gone_from_the_bytes_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "madeleine.db"
+    database = await Database.open(path)
+    await database.write(keep("key", "needle-in-the-haystack"))
+
+    async def delete(tx: Transaction) -> None:
+        await tx.execute("DELETE FROM application_state")
+
+    await database.write(delete)
+    await database.close()
+    assert b"needle-in-the-haystack" not in path.read_bytes()
 
 
 async def test_a_reader_cannot_write_and_sees_one_state(tmp_path: Path) -> None:
@@ -146,41 +174,3 @@ async def test_a_reader_cannot_write_and_sees_one_state(tmp_path: Path) -> None:
             lambda snapshot: snapshot.fetch_all("DELETE FROM application_state RETURNING key")
         )
     await database.close()
-
-
-async def test_a_fill_that_began_before_an_invalidation_is_not_kept() -> None:
-    cache: VersionedCache[str, int] = VersionedCache()
-    reading, committed = asyncio.Event(), asyncio.Event()
-
-    async def slow() -> int:
-        reading.set()
-        await committed.wait()
-        return 1  # what the slow reader saw before the commit
-
-    late = asyncio.create_task(cache.get("key", slow))
-    await reading.wait()
-    cache.invalidate("key")
-    committed.set()
-    assert await late == 1
-
-    async def fresh() -> int:
-        return 2
-
-    assert await cache.get("key", fresh) == 2
-    assert await cache.get("key", slow) == 2
-
-
-async def test_a_cache_is_bounded_by_use() -> None:
-    cache: VersionedCache[int, int] = VersionedCache(limit=2)
-    fills: list[int] = []
-
-    async def read(key: int) -> int:
-        async def fill() -> int:
-            fills.append(key)
-            return key
-
-        return await cache.get(key, fill)
-
-    for key in (1, 2, 1, 3, 1, 2):
-        await read(key)
-    assert fills == [1, 2, 3, 2]

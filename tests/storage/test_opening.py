@@ -51,6 +51,16 @@ def open_folder() -> Iterator[Path]:
         yield path
 
 
+def permit(path: Path, mode: int) -> None:
+    """Give a database these permissions; its lock can be taken by everybody."""
+    path.chmod(mode)
+    Path(f"{path}.lock").chmod(0o666)
+
+
+def names_in(folder: Path) -> set[str]:
+    return {file.name for file in folder.iterdir()}
+
+
 @contextmanager
 def as_nobody() -> Iterator[None]:
     """Permissions mean nothing to the superuser, so be somebody else for a while."""
@@ -120,14 +130,13 @@ async def test_a_folder_that_may_not_be_written_is_named(open_folder: Path) -> N
     closed.mkdir(mode=0o555)
     with as_nobody():
         assert await refusal(closed / "madeleine.db") == "errors.storage.cannot_open"
-    assert list(closed.iterdir()) == []
+    assert names_in(closed) == set()
 
 
 async def test_a_file_that_may_not_be_written_is_refused_untouched(open_folder: Path) -> None:
     path = open_folder / "madeleine.db"
     await (await Database.open(path)).close()
-    path.chmod(0o444)
-    Path(f"{path}.lock").chmod(0o666)
+    permit(path, 0o444)
     before = path.read_bytes()
     with as_nobody():
         assert await refusal(path) == "errors.storage.cannot_open"
@@ -137,9 +146,16 @@ async def test_a_file_that_may_not_be_written_is_refused_untouched(open_folder: 
 async def test_a_file_that_may_not_be_read_is_no_damaged_database(open_folder: Path) -> None:
     path = open_folder / "madeleine.db"
     await (await Database.open(path)).close()
-    path.chmod(0o000)
-    Path(f"{path}.lock").chmod(0o666)
+    permit(path, 0o000)
     with as_nobody():
+        assert await refusal(path) == "errors.storage.cannot_open"
+
+
+async def test_a_file_that_another_program_locks_is_no_damaged_database(tmp_path: Path) -> None:
+    path = tmp_path / "madeleine.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("CREATE TABLE theirs (x)")
+        other.execute("BEGIN EXCLUSIVE")
         assert await refusal(path) == "errors.storage.cannot_open"
 
 
@@ -193,7 +209,7 @@ async def test_a_closed_database_leaves_one_file(tmp_path: Path) -> None:
     await database.write(keep("a"))
     await database.close()
     await database.close()
-    assert {file.name for file in tmp_path.iterdir()} - {"madeleine.db.lock"} == {"madeleine.db"}
+    assert names_in(tmp_path) - {"madeleine.db.lock"} == {"madeleine.db"}
 
 
 async def test_a_file_that_became_read_only_refuses_writes_and_goes_on_reading(

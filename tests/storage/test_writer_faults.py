@@ -29,6 +29,10 @@ async def traced(database: Database) -> list[str]:
     return statements
 
 
+def log_size(database: Database) -> int:
+    return Path(f"{database.path}-wal").stat().st_size
+
+
 @contextmanager
 def disk_full_beyond(size: int) -> Iterator[None]:
     """The system refuses to let any file of this process grow beyond `size` bytes."""
@@ -127,8 +131,7 @@ async def test_a_disk_that_is_full_refuses_and_is_used_again_when_it_is_not(
     database: Database,
 ) -> None:
     written = await database.write(keep("before"))
-    log = Path(f"{database.path}-wal")
-    with disk_full_beyond(log.stat().st_size + 4_096):
+    with disk_full_beyond(log_size(database) + 4_096):
         results = await asyncio.gather(
             *(database.write(keep(f"k{number}", "v" * 9_000)) for number in range(4)),
             return_exceptions=True,

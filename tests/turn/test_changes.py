@@ -134,3 +134,22 @@ async def test_a_message_deleted_while_the_reply_is_written_is_not_kept(tmp_path
         await asyncio.gather(deletes(), talk.say("Ann", "did you hear?"))
         assert "a slip" not in notes(talk)
         assert await talk.rows("SELECT 1 FROM buffer_entries WHERE content LIKE 'a slip%'") == []
+
+
+async def test_a_deleted_message_stays_gone_where_the_database_cannot_be_read(
+    tmp_path: Path,
+) -> None:
+    async with open_talk(tmp_path) as talk:
+        await talk.say("Ann", "hello")
+        message = talk.overhear("Ben", "a slip of the tongue")
+        database = talk.app.services.database
+
+        async def deletes() -> None:
+            await talk.model.wait_for_requests(2)
+            await talk.app.receiver.forget_messages([message.id])
+            database._closed = True
+
+        talk.model.queue(Text("I am writing", delay=0.1))
+        await asyncio.gather(deletes(), talk.say("Ann", "did you hear?"))
+        database._closed = False
+        assert "a slip" not in notes(talk)

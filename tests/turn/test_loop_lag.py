@@ -14,6 +14,10 @@ from tests.talk import Talk, open_talk
 
 LIMIT_S = 0.05
 ENTRIES, MEMORIES, PEOPLE = 60, 100, 8
+ROOMY = {
+    "MADELEINE__MEMORY__BUFFER_MAX_ENTRIES": "90",
+    "MADELEINE__MEMORY__LTM_PER_PARTITION": "200",
+}
 LONG = "ふつうの話、emoji 👩‍👩‍👧 and Latin words, " * 80
 
 
@@ -36,7 +40,7 @@ async def lag() -> AsyncIterator[list[float]]:
 
 
 async def fill(talk: Talk) -> None:
-    """As much as tables may hold for one room: entries, and memories of the server and of people."""
+    """What a busy room comes to: entries, and memories of the server and of its people."""
     services = talk.app.services
     await talk.say("Person0", "hello")
     origin = await services.origins.of(talk.place())
@@ -78,7 +82,7 @@ async def fill(talk: Talk) -> None:
 
 async def test_a_turn_with_everything_in_it_leaves_the_loop_free(tmp_path: Path) -> None:
     worst: list[float] = []
-    async with open_talk(tmp_path, environ={"MADELEINE__MEMORY__BUFFER_MAX_ENTRIES": "90"}) as talk:
+    async with open_talk(tmp_path, environ=ROOMY) as talk:
         await fill(talk)
         for number in range(3):  # whoever else uses this machine is late at times, not always
             fact = {"content": f"Person0 told fact number {number}", "target": ""}

@@ -1,0 +1,207 @@
+"""Long-term memory where it could be wrong: what an answer gives away, whose word is whose."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from bot.identifiers import LineageId, UserId
+from bot.memory.people import keep_names
+from bot.privacy.levels import PrivacyLevel
+from bot.storage.statements import Transaction
+from tests.memory.shelf import Shelf
+from tests.memory.test_long_term import refusal, stored
+from tests.memory.test_long_term_changes import former
+from tests.talk import GUILD, open_talk
+
+TEA, TEAS = "likes green tea in the morning", "likes green tea in the mornings"
+
+
+@pytest.fixture
+async def shelf(tmp_path: Path) -> AsyncIterator[Shelf]:
+    async with open_talk(tmp_path) as talk:
+        yield Shelf(talk)
+
+
+async def name(shelf: Shelf, who: str, shown: str) -> None:
+    """Let a person go by a name in the server."""
+    user = shelf.talk.person(who).id
+
+    async def job(tx: Transaction) -> None:
+        await keep_names(tx, GUILD, [(user, shown)], 0)
+
+    await shelf.talk.app.services.database.write(job)
+
+
+# --- what an answer gives away
+
+
+async def test_a_full_partition_does_not_tell_what_another_room_knows(shelf: Shelf) -> None:
+    await shelf.keep("is moving to Lisbon", about="Ann", channel="secret")
+    await asyncio.gather(*(shelf.keep(f"fact {n}", about="Ann") for n in range(99)))
+    guessed = await refusal(shelf.keep("is moving to Lisbon", about="Ann"))
+    wrong = await refusal(shelf.keep("is moving to Madrid", about="Ann"))
+    assert guessed == wrong == "full"
+    assert "is moving to Lisbon" not in await shelf.about("Ann")
+
+
+async def test_a_near_duplicate_does_not_tell_what_another_room_knows(shelf: Shelf) -> None:
+    await shelf.keep(TEAS, about="Ann", channel="secret")
+    await shelf.keep(TEA, about="Ann")
+    assert await refusal(shelf.keep(TEAS, about="Ann")) == "similar"
+    assert await shelf.about("Ann") == [TEA]
+
+
+async def test_what_is_known_here_is_known_however_full_and_like_others_it_is(
+    shelf: Shelf,
+) -> None:
+    await asyncio.gather(*(shelf.keep(f"fact {n}", about="Ann") for n in range(99)))
+    kept = await shelf.keep(TEA, about="Ann")
+    assert (await shelf.keep(TEA, about="Ann", by="Bob")).id == kept.id
+
+
+# --- whose word
+
+
+async def test_whoever_took_their_word_back_has_no_say_in_what_others_said(shelf: Shelf) -> None:
+    kept = await shelf.keep("likes tea", about="Subject", by="Author")
+    await shelf.keep("likes tea", about="Subject", by="Sayer")
+    await shelf.forget(kept, by="Author")
+    assert await refusal(shelf.forget(kept, by="Author")) == "not_yours"
+    assert await refusal(shelf.change(kept, "likes rain", by="Author")) == "not_yours"
+    await shelf.change(kept, "likes snow", by="Sayer")
+    assert await stored(shelf) == ["likes snow"]
+
+
+async def test_whoever_took_their_word_back_is_not_named_as_the_one_who_said_it(
+    shelf: Shelf,
+) -> None:
+    kept = await shelf.keep("likes tea", about="Subject", by="Author")
+    await shelf.keep("likes tea", about="Subject", by="Sayer")
+    await shelf.forget(kept, by="Author")
+    author = shelf.talk.person("Author").id
+    for table, column in (("personal_memories", "author_id"), ("memory_sources", "said_by")):
+        rows = await shelf.talk.rows(f"SELECT * FROM {table} WHERE {column} = {author}")
+        assert rows == []
+
+
+async def test_what_a_person_corrects_about_themselves_is_their_own_word(shelf: Shelf) -> None:
+    kept = await shelf.keep("likes tea", about="Subject", by="Author")
+    await shelf.change(kept, "likes rain", by="Subject")
+    here = await shelf.listening()
+    subject = shelf.talk.person("Subject").id
+    [memory] = await shelf.memory.personal_memories(subject, here)
+    assert memory.author == subject
+    assert await refusal(shelf.change(kept, "likes tea", by="Author")) == "not_yours"
+
+
+async def test_whoever_repeats_a_server_memory_may_not_put_it_in_other_words(shelf: Shelf) -> None:
+    kept = await shelf.keep("the club meets on Sundays", by="Author")
+    await shelf.keep("the club meets on Sundays", by="Sayer")
+    changed = shelf.change(kept, "the club is closed", by="Sayer")
+    assert await refusal(changed) == "not_yours"
+    await shelf.forget(kept, by="Sayer")
+    assert await shelf.of_server() == ["the club meets on Sundays"]
+
+
+async def test_a_person_forgets_what_every_persona_knows_of_them(shelf: Shelf) -> None:
+    kept = await shelf.keep("likes tea", about="Ann", by="Zoe", lineage=0, by_person=True)
+    assert await refusal(shelf.forget(kept, by="Bob")) == "managers_only"
+    await shelf.forget(kept, by="Ann")
+    assert await stored(shelf) == []
+
+
+# --- former texts
+
+
+async def test_two_changes_within_one_moment_lose_no_former_text(shelf: Shelf) -> None:
+    kept = await shelf.keep("likes tea", about="Ann")
+    for text in ("likes rain", "likes snow", "likes hail"):
+        await shelf.change(kept, text)
+    assert await former(shelf) == ["likes tea", "likes rain", "likes snow"]
+
+
+# --- texts that are odd
+
+
+@pytest.mark.parametrize("text", ["\0", "\u200b", "\u200b\u2060 \0", "\u202e"])
+async def test_a_text_that_shows_nothing_is_blank(shelf: Shelf, text: str) -> None:
+    assert await refusal(shelf.keep(text, about="Ann")) == "blank"
+
+
+@pytest.mark.parametrize("text", ["\0likes tea", "likes\0 tea", "likes tea\0"])
+async def test_signs_that_nobody_sees_do_not_break_a_memory(shelf: Shelf, text: str) -> None:
+    await shelf.keep(text, about="Ann")
+    assert await shelf.about("Ann") == ["likes tea"]
+
+
+async def test_a_number_too_large_for_a_person_breaks_nothing(shelf: Shelf) -> None:
+    text = "met {p:99999999999999999999} today"
+    await shelf.keep(text, about="Ann", by="Ann")
+    assert await shelf.about("Ann") == [text]
+    people = shelf.talk.app.services.people
+    assert await people.names(GUILD, [UserId(99999999999999999999)]) == {}
+
+
+# --- whom a text names
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        ("𝓑𝓸𝓫𝓫𝔂", "sings with Bobby"),
+        ("★Bobby★", "sings with bobby"),
+        ("Bobby 🌸", "sings with Bobby, loudly"),
+        ("Ｂｏｂｂｙ", "sings with Bobby"),
+        ("Bob\u200bby", "sings with Bobby"),
+        ("Mary Ann", "sings with mary  ann"),
+        ("翔太", "翔太くんと歌う"),
+        ("José", "sings with JOSÉ"),
+        ("Jose\u0301", "sings with José"),
+    ],
+)
+async def test_a_private_person_is_known_under_an_adorned_name(
+    shelf: Shelf, shown: str, text: str
+) -> None:
+    await shelf.talk.level("Bob", PrivacyLevel.PARTIAL, GUILD)
+    await name(shelf, "Bob", shown)
+    assert await refusal(shelf.keep(text, about="Ann")) == "privacy"
+
+
+@pytest.mark.parametrize("shown", ["🌸", "★", "-", "a", ""])
+async def test_a_name_that_is_no_word_keeps_nobody_from_remembering(
+    shelf: Shelf, shown: str
+) -> None:
+    await shelf.talk.level("Bob", PrivacyLevel.PARTIAL, GUILD)
+    await name(shelf, "Bob", shown)
+    await shelf.keep("has a ★ on the door - 🌸", about="Ann")
+
+
+@pytest.mark.parametrize("default", ["PARTIAL", "FULL"])
+async def test_where_everybody_is_private_by_default_those_who_chose_nothing_are_too(
+    tmp_path: Path, default: str
+) -> None:
+    environ = {"MADELEINE__PRIVACY__DEFAULT_LEVEL": default}
+    async with open_talk(tmp_path, environ=environ) as talk:
+        shelf = Shelf(talk)
+        await talk.level("Ann", PrivacyLevel.OPEN)
+        await name(shelf, "Ann", "Ann")
+        await name(shelf, "Bob", "Bobby")
+        assert await refusal(shelf.keep("sings with Bobby", about="Ann")) == "privacy"
+        await shelf.keep("sings with Ann", about="Ann")
+
+
+# --- two servers, two lineages
+
+
+async def test_the_lineage_is_part_of_what_is_the_same(shelf: Shelf) -> None:
+    async def fork(tx: Transaction) -> None:
+        await tx.execute("INSERT INTO lineages (id, created_at) VALUES (2, 0)")
+
+    await shelf.talk.app.services.database.write(fork)
+    first = await shelf.keep("likes tea", about="Ann")
+    second = await shelf.keep("likes tea", about="Ann", lineage=LineageId(2))
+    assert first.id != second.id
+    await shelf.forget(first)
+    assert await shelf.about("Ann", lineage=2) == ["likes tea"]

@@ -1,0 +1,133 @@
+"""Where things were said: one row for each place, true to what the place is now."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot.audience import DIRECT_MESSAGES, OriginKind, Place
+from bot.identifiers import ChannelId, GuildId
+from bot.privacy.origins import Origins
+from bot.storage.database import Database
+
+GUILD = GuildId(500)
+ROOM = Place(
+    kind=OriginKind.CHANNEL, guild_id=GUILD, channel_id=ChannelId(7), open_to_everyone=True
+)
+DIRECT = Place(kind=OriginKind.DIRECT, guild_id=None, channel_id=ChannelId(8))
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    database = await Database.open(tmp_path / "madeleine.db")
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+def origins(database: Database) -> Origins:
+    return Origins(database)
+
+
+async def test_a_place_has_one_row_however_often_it_is_asked_for(
+    database: Database, origins: Origins
+) -> None:
+    found = await asyncio.gather(*(origins.of(ROOM) for _ in range(10)))
+    assert len({origin.id for origin in found}) == 1
+    assert len(await database.fetch_all("SELECT 1 FROM origins")) == 1
+
+
+async def test_a_place_keeps_its_row_over_a_restart(tmp_path: Path) -> None:
+    ids: list[int] = []
+    for _ in range(2):
+        database = await Database.open(tmp_path / "madeleine.db")
+        ids.append((await Origins(database).of(ROOM)).id)
+        await database.close()
+    assert ids[0] == ids[1]
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_a_room_that_is_closed_and_opened_again_is_known_as_it_is_now(
+    database: Database, origins: Origins, first: bool
+) -> None:
+    for is_open in (first, not first, first, not first, first):
+        place = replace(ROOM, open_to_everyone=is_open)
+        assert (await origins.of(place)).open_to_everyone is is_open
+        row = await database.fetch_one("SELECT open_to_everyone FROM origins")
+        assert row is not None
+        assert bool(row[0]) is is_open
+
+
+async def test_a_thread_knows_its_parent_which_gets_its_own_row(
+    database: Database, origins: Origins
+) -> None:
+    thread = Place(
+        kind=OriginKind.THREAD,
+        guild_id=GUILD,
+        channel_id=ChannelId(70),
+        parent_id=ROOM.channel_id,
+        open_to_everyone=True,
+    )
+    found = await origins.of(thread)
+    parent = await origins.of(ROOM)
+    assert found.parent_id == parent.id
+    assert found.id != parent.id
+
+
+async def test_a_private_thread_makes_no_open_room_of_its_parent(origins: Origins) -> None:
+    private = Place(
+        kind=OriginKind.PRIVATE_THREAD,
+        guild_id=GUILD,
+        channel_id=ChannelId(70),
+        parent_id=ROOM.channel_id,
+        open_to_everyone=True,
+    )
+    await origins.of(private)
+    closed = replace(ROOM, open_to_everyone=False)
+    assert not (await origins.of(closed)).open_to_everyone
+
+
+async def test_a_thread_leaves_what_is_known_of_its_parent_as_it_is(
+    database: Database, origins: Origins
+) -> None:
+    await origins.of(replace(ROOM, open_to_everyone=False))
+    thread = Place(
+        kind=OriginKind.THREAD,
+        guild_id=GUILD,
+        channel_id=ChannelId(70),
+        parent_id=ROOM.channel_id,
+        open_to_everyone=True,
+    )
+    await origins.of(thread)
+    row = await database.fetch_one("SELECT open_to_everyone FROM origins WHERE channel_id = 7")
+    assert row is not None
+    assert row[0] == 0
+
+
+# --- who is heard where
+
+
+async def test_in_a_room_are_heard_the_room_and_what_was_told_to_the_server(
+    origins: Origins,
+) -> None:
+    room, server = await origins.of(ROOM), await origins.of_server(GUILD)
+    other = await origins.of(replace(ROOM, channel_id=ChannelId(9)))
+    audience = await origins.audience_in(room)
+    assert audience.here == room.id
+    assert audience.heard == {room.id, server.id}
+    assert other.id not in audience.heard
+
+
+async def test_in_a_direct_message_is_heard_nothing_else(origins: Origins) -> None:
+    direct = await origins.of(DIRECT)
+    assert direct.guild_id == DIRECT_MESSAGES
+    assert (await origins.audience_in(direct)).heard == {direct.id}
+
+
+async def test_servers_do_not_hear_each_other(origins: Origins) -> None:
+    here = await origins.audience_in(await origins.of(ROOM))
+    there_room = replace(ROOM, guild_id=GuildId(600), channel_id=ChannelId(9))
+    there = await origins.audience_in(await origins.of(there_room))
+    assert not here.heard & there.heard
