@@ -63,22 +63,30 @@ class Roster:
     ) -> "Roster":
         """The roster of these people.
 
-        A display name that is taken, or is a handle, gets a number ("Ann", "Ann (2)").
+        A display name that is taken gets a number ("Ann", "Ann (2)"); taken are all handles, the
+        word for somebody unknown, and the bot's own names, which are left to the bot itself.
         """
         known = dict(people)
         handles = {user: f"U{number}" for number, user in enumerate(known, start=1)}
-        taken = {handle.casefold() for handle in handles.values()}
+        own = frozenset(own_names)
+        taken = {word.casefold() for word in (*handles.values(), *own, someone)}
         participants: list[Participant] = []
         for user, handle in handles.items():
             shown = _one_line(known[user])
             name = _unique(shown, taken) if shown else handle
             taken.add(name.casefold())
             participants.append(Participant(user=user, handle=handle, name=name))
+        spoken_of: dict[UserId, str] = {}
+        taken -= {name.casefold() for name in own}
+        for user, shown in (also_known or {}).items():
+            if plain := _one_line(shown):
+                spoken_of[user] = _unique(plain, taken)
+                taken.add(spoken_of[user].casefold())
         return cls(
             participants=tuple(participants),
-            own_names=frozenset(own_names),
+            own_names=own,
             someone=someone,
-            also_known=also_known or {},
+            also_known=spoken_of,
             matching=matching or NameMatching(),
         )
 
@@ -99,9 +107,10 @@ class Roster:
 
         It is shown no references, so that what looks like one is none.
         """
-        names = {p.name: p.user for p in self.participants}
-        handles = {p.handle: p.user for p in self.participants}
-        return hide_names(text.replace("{p:", "{p :"), {**names, **handles})
+        names = {n: user for user, n in self.also_known.items() if not self.is_own_name(n)}
+        for participant in self.participants:
+            names[participant.name] = names[participant.handle] = participant.user
+        return hide_names(text.replace("{p:", "{p :"), names)
 
     def is_own_name(self, name: str) -> bool:
         """Whether the name means the bot itself."""
@@ -109,10 +118,13 @@ class Roster:
 
     def find(self, target: str) -> UserId | Ambiguous:
         """Who is meant: a handle, else a name exactly, else the name that is clearly nearest."""
-        wanted = target.strip().removeprefix("@").casefold()
-        for participant in self.participants:
-            if wanted in (participant.handle.casefold(), participant.name.casefold()):
-                return participant.user
+        whole = target.strip().casefold()
+        wanted = whole.removeprefix("@")
+        called = {p.name.casefold(): p.user for p in self.participants}
+        called.update({p.handle.casefold(): p.user for p in self.participants})
+        exact = called.get(whole) or called.get(wanted)
+        if exact is not None:
+            return exact
         names = {p.name: p.name.casefold() for p in self.participants}
         ranked = process.extract(wanted, names, scorer=fuzz.ratio, limit=self.matching.candidates)
         clear = len(ranked) == 1 or (
@@ -124,7 +136,8 @@ class Roster:
 
 
 def _one_line(name: str) -> str:
-    return " ".join(name.replace(":", " ").split())
+    """A display name that neither ends its line nor reads as a speaker, reference or mention."""
+    return " ".join(name.replace(":", " ").replace("<@", "< @").split())
 
 
 def _unique(name: str, taken: set[str]) -> str:

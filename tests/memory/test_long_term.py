@@ -334,6 +334,6 @@ async def test_thousands_of_private_people_do_not_hold_up_the_event_loop(shelf: 
     await services.database.write(job)
     await services.levels.load()
     assert await refusal(shelf.keep("sings with Person 7 the Great")) == "privacy"
-    patterns = references._names_pattern.cache_info().misses
+    patterns = references._finder.cache_info().misses
     await shelf.keep("the club meets on Sundays")
-    assert references._names_pattern.cache_info().misses == patterns
+    assert references._finder.cache_info().misses == patterns

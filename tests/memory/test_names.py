@@ -41,7 +41,7 @@ def test_what_is_hidden_is_shown_again(names: list[str], picks: list[int | str])
     assert referenced_people(hidden) == spoken_of
 
 
-@given(text=st.text(max_size=60))
+@given(text=st.text(max_size=60).filter(lambda text: "{p:" not in text))
 def test_a_text_without_names_stays_as_it_is(text: str) -> None:
     people = roster("Wilhelmina", "Bartholomew")
     assert people.show(people.hide(text)) == text

@@ -1,5 +1,6 @@
 """What of a channel is captured: the ring, the cursor, and what may never be in them."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -71,8 +72,10 @@ async def test_nothing_is_heard_where_no_turn_was_taken(tmp_path: Path) -> None:
 async def test_a_channel_that_was_quiet_for_a_day_is_no_longer_heard(tmp_path: Path) -> None:
     async with open_talk(tmp_path) as talk:
         await talk.say("Ann", "hello")
-        talk.clock.pass_(hours=24)
-        talk.overhear("Ben", "is anybody here?")
+        used_at = talk.clock.now()
+        heard = talk.message("Ben", "is anybody here?", mentions_us=False)
+        talk.clock.time = used_at + timedelta(hours=24)
+        talk.app.services.rings.hear(heard)
         assert talk.app.services.rings.messages(talk.place().channel_id) == ()
         await talk.say("Ann", "hello again")
         assert talk.history.asked == 2
@@ -81,7 +84,7 @@ async def test_a_channel_that_was_quiet_for_a_day_is_no_longer_heard(tmp_path: P
 async def test_a_channel_where_a_turn_ran_within_a_day_is_heard(tmp_path: Path) -> None:
     async with open_talk(tmp_path) as talk:
         await talk.say("Ann", "hello")
-        talk.clock.pass_(hours=23, minutes=59)
+        talk.clock.pass_(hours=23, minutes=59, seconds=58)
         talk.overhear("Ben", "is anybody here?")
         await talk.say("Ann", "hello again")
         assert "is anybody here?" in await captured(talk)
