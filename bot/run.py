@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import discord
 
 from bot.app import Application, open_application, router_settings
-from bot.config import Config, require_chat, resolve_token
+from bot.config import Config, resolve_token, run_faults
 from bot.discord_io.client import MadeleineBot, OwnIdentity
 from bot.discord_io.pacing import CALL_FAILED
-from bot.errors import StartupError
+from bot.errors import ConfigError, StartupError
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +22,9 @@ async def run_discord(config: Config, environ: Mapping[str, str]) -> int:
     Raises ConfigError where token or model are missing, StartupError where Discord or the database
     refuses us.
     """
-    require_chat(config)
+    faults = run_faults(config, environ)
+    if faults:
+        raise ConfigError(faults)
     token = resolve_token(config, environ).get_secret_value()
     identity = OwnIdentity()
     routes = router_settings(config, environ)

@@ -4,6 +4,7 @@ Handles (U1, M4) live only between a prompt and its answer; a stored text never 
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
@@ -53,12 +54,37 @@ def hide_names(text: str, people: Mapping[str, UserId]) -> str:
 
 
 def named_people(text: str, names: Iterable[tuple[str, UserId]]) -> frozenset[UserId]:
-    """Those of `names` that the text speaks of by name, in whatever case."""
-    folded = text.casefold()
-    contained = {user: name.casefold() for name, user in names if name.casefold() in folded}
+    """Those of `names` that the text speaks of by name: in whatever case, plain or adorned."""
+    folded = _folded(text)
+    plain_names = ((_unadorned(_folded(name)), user) for name, user in names)
     return frozenset(
-        user for user, name in contained.items() if any(_found(folded, frozenset((name,))))
+        user
+        for name, user in plain_names
+        if name in folded and any(_found(folded, frozenset((name,))))
     )
+
+
+def _folded(text: str) -> str:
+    """The text in one case, width and lettering, without signs that nobody sees."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+        text = "".join(sign for sign in text if unicodedata.category(sign) != "Cf")
+    return " ".join(text.casefold().split())
+
+
+def _unadorned(name: str) -> str:
+    """A name without the stars and flowers around it; nothing where it is only those."""
+    first, last = 0, len(name)
+    while first < last and _adorns(name[first]):
+        first += 1
+    while first < last and _adorns(name[last - 1]):
+        last -= 1
+    plain = name[first:last]
+    return name if 0 < len(plain) < _SHORTEST_NAME else plain
+
+
+def _adorns(sign: str) -> bool:
+    return sign == _AS_PICTURE or unicodedata.category(sign)[0] in "PSZ"
 
 
 def _found(text: str, names: frozenset[str]) -> Iterator[tuple[int, str]]:

@@ -84,7 +84,7 @@ async def test_a_channel_that_was_quiet_for_a_day_is_no_longer_heard(tmp_path: P
 async def test_a_channel_where_a_turn_ran_within_a_day_is_heard(tmp_path: Path) -> None:
     async with open_talk(tmp_path) as talk:
         await talk.say("Ann", "hello")
-        talk.clock.pass_(hours=23, minutes=59, seconds=58)
+        talk.clock.pass_(hours=23, minutes=59, seconds=57)
         talk.overhear("Ben", "is anybody here?")
         await talk.say("Ann", "hello again")
         assert "is anybody here?" in await captured(talk)

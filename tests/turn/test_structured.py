@@ -230,6 +230,13 @@ async def test_only_a_text_that_shares_words_with_the_message_is_saved(
         assert (report.footer == NOT_SAVED) != is_kept
 
 
+async def test_a_part_of_a_name_is_no_word_that_was_said(tmp_path: Path) -> None:
+    async with open_talk(tmp_path, tools="structured") as talk:
+        talk.model.queue(create("Mia lives in Rome"), reply("hm"))
+        await talk.say("Mia Rossi", "please remember: Mia likes tea")
+        assert await kept(talk) == []
+
+
 async def test_a_joined_message_counts_as_said(tmp_path: Path) -> None:
     async with open_talk(tmp_path, tools="structured") as talk:
         talk.model.queue(create("Ann likes green tea"), reply("hm"))
