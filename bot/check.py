@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from contextlib import aclosing
 
 from rich.console import Console as Screen
+from rich.markup import escape
 from rich.table import Table
 
 from bot.app import router_settings
@@ -33,7 +34,7 @@ async def check(config: Config, environ: Mapping[str, str]) -> int:
     lines += await _discord(config, environ)
     table = Table(show_header=False, box=None, pad_edge=False)
     for line in lines:
-        table.add_row(_SIGNS[line.verdict], t(line.key, locale, **line.params))
+        table.add_row(_SIGNS[line.verdict], escape(t(line.key, locale, **line.params)))
     Screen(file=sys.stdout, highlight=False).print(table)
     return int(any(line.verdict == "fault" for line in lines))
 

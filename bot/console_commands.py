@@ -14,6 +14,9 @@ from bot.turn.messages import IncomingMessage
 from bot.turn.reception import Receiver
 from bot.turn.services import TurnServices
 
+LONGEST_NUMBER = 18
+"""Digits of a memory's number that the database can hold."""
+
 
 class ConsoleCommands:
     """Runs a command of the person at the terminal; what it answers is text."""
@@ -49,7 +52,7 @@ class ConsoleCommands:
         match words:
             case ["teach", content]:
                 return await self._teach(content, message, listening)
-            case ["forget", number] if number.isdecimal():
+            case ["forget", number] if number.isdecimal() and len(number) <= LONGEST_NUMBER:
                 actor = Actor(user=message.author.id, is_manager=True)
                 old = await self._services.long_term.forget(MemoryId(int(number)), actor, listening)
                 return t("console.forgot", self._locale, text=self._shown(old, message))

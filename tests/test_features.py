@@ -1,9 +1,12 @@
 """Feature flags: the default gives way to the config, the config to the server."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from bot.audience import DIRECT_MESSAGES
+from bot.config import FeaturesConfig
 from bot.features import DEFAULTS, Flag
 from bot.identifiers import GuildId
 from bot.storage.statements import Transaction
@@ -54,3 +57,28 @@ async def test_a_flag_of_an_older_version_is_left_alone(tmp_path: Path) -> None:
         await talk.app.services.database.write(write)
         assert (await talk.app.services.features.states(GUILD)).keys() == set(Flag)
         assert len(await talk.rows("SELECT * FROM feature_flags")) == 1
+
+
+def test_every_flag_is_a_key_of_the_config_with_the_same_default() -> None:
+    assert {Flag(key): value for key, value in FeaturesConfig().model_dump().items()} == DEFAULTS
+
+
+async def test_a_flag_is_switched_in_one_server_alone(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        features = talk.app.services.features
+        for guild in (GUILD, OTHER, DIRECT_MESSAGES):
+            await features.states(guild)
+        await talk.switch(Flag.SELF_TEACHING, on=False)
+        assert not await features.enabled(GUILD, Flag.SELF_TEACHING)
+        assert await features.enabled(OTHER, Flag.SELF_TEACHING)
+        assert await features.enabled(DIRECT_MESSAGES, Flag.SELF_TEACHING)
+
+
+async def test_whoever_gave_up_waiting_has_switched_all_the_same(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        assert await talk.app.services.features.enabled(GUILD, Flag.RECALL)
+        switching = asyncio.create_task(talk.switch(Flag.RECALL, on=False))
+        await asyncio.sleep(0)
+        switching.cancel()
+        await talk.switch(Flag.RECALL, on=False, guild=OTHER)  # is written after the first
+        assert not await talk.app.services.features.enabled(GUILD, Flag.RECALL)

@@ -20,7 +20,6 @@ _CREDENTIALS = re.compile(
 _WORDS = re.compile(r"\w+")
 _NUMBERS = re.compile(r"\d+")
 _REFERENCES = re.compile(r"\{p:\d+\}")
-_CAPITALISED = re.compile(r"(?<=\s)[^\W\d_a-z]\w+")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u0e00-\u0e7f]+")
 _SHORTEST_WORD = 3
 
@@ -47,8 +46,9 @@ def normalised(text: str) -> str:
 
 
 def content_hash(text: str) -> bytes:
-    """16 bytes that equal texts share."""
-    return hashlib.blake2b(normalised(text).encode(), digest_size=16).digest()
+    """16 bytes that texts share which are equal to the letter, spacing aside."""
+    plain = " ".join(unicodedata.normalize("NFC", text).split())
+    return hashlib.blake2b(plain.encode(), digest_size=16).digest()
 
 
 def likeness(text: str, other: str) -> float:
@@ -60,10 +60,13 @@ def says_nearly_the_same(text: str, other: str, threshold: int) -> bool:
     """Whether two texts differ in wording only: no number, no person and no name is another."""
     if likeness(text, other) < threshold:
         return False
-    return all(
-        pattern.findall(text) == pattern.findall(other)
-        for pattern in (_NUMBERS, _REFERENCES, _CAPITALISED)
-    )
+    return _names_and_numbers(text) == _names_and_numbers(other)
+
+
+def _names_and_numbers(text: str) -> tuple[list[str], list[str], list[str]]:
+    text = unicodedata.normalize("NFKC", text)
+    capitalised = [word for word in _WORDS.findall(text) if word[0].isupper()]
+    return _NUMBERS.findall(text), _REFERENCES.findall(text), capitalised
 
 
 def content_words(text: str) -> frozenset[str]:

@@ -8,7 +8,15 @@ from bot.clock import Clock, to_ms
 from bot.config import MemoryConfig
 from bot.identifiers import GLOBAL_LINEAGE, GuildId, LineageId, MemoryId, UserId
 from bot.memory import long_term_rows as rows
-from bot.memory.content import is_blank, likeness, looks_like_credential, says_nearly_the_same, tidy
+from bot.memory.content import (
+    content_hash,
+    is_blank,
+    likeness,
+    looks_like_credential,
+    normalised,
+    says_nearly_the_same,
+    tidy,
+)
 from bot.memory.long_term_rows import Memory, NewMemory, Scope, Source
 from bot.memory.people import People
 from bot.memory.references import named_people, referenced_people, with_references
@@ -120,10 +128,10 @@ class LongTermMemory:
             raise MemoryRefused("global_lineage")
 
         async def job(tx: Transaction) -> Kept:
-            same = await rows.same_text(tx, new)
+            partition = await rows.read_partition(tx, new)
+            same = self._same(new.content, partition, listening)
             known = same is not None and listening.hears(same)
             if not known:  # a text that only another room knows is refused as any other would be
-                partition = await rows.read_partition(tx, new)
                 if len(partition) >= self._config.ltm_per_partition:
                     raise MemoryRefused("full", limit=self._config.ltm_per_partition)
                 self._check_similar(new.content, [m for m in partition if listening.hears(m)])
@@ -153,7 +161,8 @@ class LongTermMemory:
         async def job(tx: Transaction) -> Memory:
             old = await _find(tx, memory, listening)  # as it is now: somebody may have been faster
             self._check_rights(old, actor, rewords=True)
-            same = await rows.same_text(tx, old.restated(content, source))
+            partition = await rows.read_partition(tx, old.restated(content, source))
+            same = self._same(content, partition, listening)
             if same is not None and same.id != old.id:
                 await rows.add_source(tx, same.id, source)
                 await rows.remove_sources(tx, old, said_by=None)
@@ -173,9 +182,8 @@ class LongTermMemory:
         if old.lineage == GLOBAL_LINEAGE and not (actor.is_manager or old.subject == actor.user):
             raise MemoryRefused("managers_only")
         self._check_rights(old, actor)
-        takes_all = old.subject == actor.user or (
-            old.scope is Scope.SERVER and (actor.is_manager or old.author == actor.user)
-        )
+        manages = old.scope is Scope.SERVER and actor.is_manager
+        takes_all = manages or _is_about(old, actor.user)
 
         async def job(tx: Transaction) -> Memory:
             await rows.remove_sources(tx, old, said_by=None if takes_all else actor.user)
@@ -245,19 +253,40 @@ class LongTermMemory:
         """Who said the same may take their own word back, but not put words in another's mouth."""
         theirs = actor.user in (memory.subject, memory.author)
         if not rewords:
+            theirs = theirs or _is_about(memory, actor.user)
             theirs = theirs or any(s.said_by == actor.user for s in memory.sources)
         if memory.scope is Scope.SERVER:
-            if not (actor.is_manager or actor.may_teach_server):
+            may_teach = actor.is_manager or actor.may_teach_server
+            if not may_teach and (rewords or not _is_about(memory, actor.user)):
                 raise MemoryRefused("managers_only")
             theirs = theirs or actor.is_manager
         if not theirs:
             raise MemoryRefused("not_yours")
+
+    def _same(
+        self, content: str, partition: tuple[Memory, ...], listening: Listening
+    ) -> Memory | None:
+        """The memory that says the same: heard here in any dress, else to the letter.
+
+        What is known elsewhere in other capitals stays its own: that wording is not known here.
+        """
+        for memory in partition:
+            if listening.hears(memory) and normalised(memory.content) == normalised(content):
+                return memory
+        return next(
+            (m for m in partition if content_hash(m.content) == content_hash(content)), None
+        )
 
     def _check_similar(self, content: str, heard: list[Memory]) -> None:
         nearest = sorted(heard, key=lambda m: likeness(content, m.content), reverse=True)
         for memory in nearest[: self._config.duplicate_nearest]:
             if says_nearly_the_same(content, memory.content, self._config.duplicate_similarity):
                 raise MemoryRefused("similar", id=memory.id)
+
+
+def _is_about(memory: Memory, user: UserId) -> bool:
+    """Whether a memory is about a person, or speaks of them: they may always have it deleted."""
+    return memory.subject == user or user in referenced_people(memory.content)
 
 
 async def _find(db: Snapshot, memory: MemoryId, listening: Listening) -> Memory:

@@ -101,13 +101,6 @@ async def read_partition(db: Snapshot, new: NewMemory) -> tuple[Memory, ...]:
     return await _read(db, f"{sql} {_NEWEST_FIRST}", params)
 
 
-async def same_text(db: Snapshot, new: NewMemory) -> Memory | None:
-    """The memory of the partition that says the same, in wording that only looks different."""
-    sql, params = _partition(new)
-    found = await _read(db, f"{sql} AND content_hash = ?", (*params, content_hash(new.content)))
-    return found[0] if found else None
-
-
 async def insert(tx: Transaction, new: NewMemory, now_ms: int) -> MemoryId:
     """Write a memory and its first source."""
     memory = MemoryId(await tx.insert("INSERT INTO memories (scope) VALUES (?)", (new.scope,)))

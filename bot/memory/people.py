@@ -39,13 +39,15 @@ class People:
         return {UserId(row["user_id"]): row["display_name"] for row in rows}
 
     async def names(self, guild: GuildId, users: Iterable[UserId]) -> Mapping[UserId, str]:
-        """The names of people in a server; who was never seen there has a name from elsewhere."""
+        """The names of people as this server, or a direct message, knows them.
+
+        What somebody is called in another server stays there.
+        """
         wanted = json.dumps(sorted(set(users)))  # as one parameter: any number, of any size
         rows = await self._database.fetch_all(
-            "SELECT user_id, guild_id, display_name FROM people"
-            " WHERE user_id IN (SELECT value FROM json_each(?))"
-            " ORDER BY guild_id = ? DESC, guild_id = ? DESC, seen_at DESC",
-            (wanted, guild, DIRECT_MESSAGES),
+            "SELECT user_id, display_name FROM people WHERE guild_id IN (?1, ?2)"
+            " AND user_id IN (SELECT value FROM json_each(?3)) ORDER BY guild_id = ?1 DESC",
+            (guild, DIRECT_MESSAGES, wanted),
         )
         names: dict[UserId, str] = {}
         for row in rows:

@@ -169,7 +169,7 @@ async def _roster(
     roster = Roster.of(
         [(user, names.get(user, someone)) for user in takes_part if user != own],
         own_names=(begun.persona.name,),
-        also_known={user: name for user, name in names.items() if user not in takes_part},
+        also_known={u: name for u, name in names.items() if u not in takes_part or u == own},
         someone=someone,
         matching=NameMatching(
             similarity=services.config.memory.target_similarity,

@@ -78,6 +78,13 @@ class TurnQueue:
             if running is not None and running.message.id == message and line.turn is not None:
                 line.turn.cancel()
 
+    def cancel_where(self, is_unwanted: Callable[[IncomingMessage], bool]) -> None:
+        """Every turn whose message is unwanted now ends, or never begins."""
+        for line in self._lines.values():
+            line.waiting = deque(r for r in line.waiting if not is_unwanted(r.message))
+            if line.running is not None and is_unwanted(line.running.message) and line.turn:
+                line.turn.cancel()
+
     def cancel_channel(self, channel: ChannelId) -> bool:
         """End the turn that runs in a channel; False where none does."""
         line = self._lines.get(channel)

@@ -62,13 +62,14 @@ class Receiver:
         they set it (`seen_in`) stays known, so that a text which names them can be refused there.
         """
         await self._levels.set(person.id, guild, level, name=person.name, seen_in=seen_in)
+
+        def is_theirs(message: IncomingMessage) -> bool:
+            held = guild in (EVERYWHERE, message.place.guild_key)
+            return held and message.author.id == person.id
+
         if level is PrivacyLevel.FULL:
-            self.rings.forget_where(
-                lambda message: (
-                    message.author.id == person.id
-                    and guild in (EVERYWHERE, message.place.guild_key)
-                )
-            )
+            self.rings.forget_where(is_theirs)
+            self.queue.cancel_where(is_theirs)
             self._short_term.forget_author(person.id)
             await self._working.forget_author(person.id, guild)
 

@@ -152,7 +152,7 @@ async def test_a_changed_memory_is_heard_where_it_was_changed_only(shelf: Shelf)
 async def test_a_change_into_a_text_that_exists_makes_the_two_one(shelf: Shelf) -> None:
     one = await shelf.keep("likes tea", about="Ann", channel="one")
     two = await shelf.keep("likes rain", about="Ann", channel="two")
-    await shelf.change(one, "Likes rain.", channel="one")
+    await shelf.change(one, "likes rain", channel="one")
     assert await shelf.about("Ann", "one") == ["likes rain"]
     assert await shelf.about("Ann", "two") == ["likes rain"]
     assert await shelf.talk.rows("SELECT id FROM memories") == [{"id": two.id}]
@@ -289,3 +289,27 @@ async def test_a_slow_reader_does_not_bring_the_past_back(shelf: Shelf) -> None:
     go_on.set()
     assert await slow == ["likes tea"]
     assert await shelf.about("Ann") == ["likes rain", "likes tea"]
+
+
+async def test_the_wording_of_another_room_is_not_learned_by_saying_the_same(shelf: Shelf) -> None:
+    await shelf.keep("the vault is hUnTeR2", channel="secret")
+    kept = await shelf.keep("the vault is hunter2", by="Bob", channel="general")
+    assert not kept.known_before
+    here = await shelf.memory.server_memories(await shelf.listening("general"))
+    assert [memory.content for memory in here] == ["the vault is hunter2"]
+
+
+async def test_a_person_may_always_have_what_speaks_of_them_deleted(shelf: Shelf) -> None:
+    alice = shelf.talk.person("Alice").id
+    kept = await shelf.keep(f"{{p:{alice}}} is a thief", by="Bob")
+    assert await refusal(shelf.forget(kept, by="Stranger")) == "not_yours"
+    await shelf.forget(kept, by="Alice", may_teach=False)
+    assert await stored(shelf) == []
+
+
+async def test_forgetting_ones_own_word_leaves_what_another_said_elsewhere(shelf: Shelf) -> None:
+    kept = await shelf.keep("raid night is Friday", by="Alice", channel="secret")
+    await shelf.keep("raid night is Friday", by="Bob", channel="general")
+    await shelf.forget(kept, by="Alice", channel="secret")
+    here = await shelf.memory.server_memories(await shelf.listening("general"))
+    assert [memory.content for memory in here] == ["raid night is Friday"]

@@ -69,6 +69,18 @@ async def test_the_reply_goes_out_although_nothing_can_be_written(tmp_path: Path
         assert talk.lines == ["Ann: hello", "> I see", "Ben: the weather is fine", "Ann: is it?"]
 
 
+async def test_a_waiting_message_that_was_captured_before_is_shown_once(tmp_path: Path) -> None:
+    async with open_talk(tmp_path, environ=IMPATIENT) as talk:
+        talk.model.on(lambda _: Text("I see"))
+        await talk.say("Ann", "hello")
+        waiting = talk.overhear("Ben", "is it my turn?")
+        await talk.say("Ann", "not yet")
+        with locked(tmp_path):
+            await talk.take(waiting)
+        assert talk.lines.count("Ben: is it my turn?") == 1
+        assert talk.lines[-1] == "Ben: is it my turn?"
+
+
 async def test_the_capture_is_made_up_for_by_the_next_turn(tmp_path: Path) -> None:
     async with open_talk(tmp_path, environ=IMPATIENT) as talk:
         a_second_later(talk)

@@ -266,6 +266,23 @@ async def test_a_message_of_a_full_member_starts_joins_and_leaves_nothing(tmp_pa
         await talk.app.receiver.queue.close(grace_s=0, cancel_s=1)
 
 
+@pytest.mark.parametrize(("everywhere", "answered"), [(True, False), (False, True)])
+async def test_going_full_ends_the_turns_where_it_holds(
+    tmp_path: Path, *, everywhere: bool, answered: bool
+) -> None:
+    async with open_talk(tmp_path) as talk:
+        here, there = GuildId(500), GuildId(501)
+        elsewhere = talk.place("elsewhere", guild=there)
+        talk.model.on(lambda _: Text("I see", delay=0.1))
+        _, ended = talk.send(talk.message("Ann", "hello"))
+        _, other = talk.send(talk.message("Ann", "hello", place=elsewhere))
+        await talk.model.wait_for_requests(2)
+        await talk.level("Ann", PrivacyLevel.FULL, GuildId(0) if everywhere else here)
+        await talk.app.receiver.queue.close(grace_s=2, cancel_s=1)
+        assert ended.text == ""
+        assert bool(other.text) == answered
+
+
 async def test_own_messages_and_those_for_others_take_no_turn(tmp_path: Path) -> None:
     async with open_talk(tmp_path) as talk:
         assert talk.send(talk.own("my own words"))[0] == "heard"

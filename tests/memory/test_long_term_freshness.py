@@ -1,0 +1,75 @@
+"""After every commit the next read is fresh, however slow another reader is, whoever gave up."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from bot.memory.long_term import Kept
+from tests.memory.shelf import Shelf
+from tests.memory.test_long_term_changes import hold_at_sources
+from tests.talk import open_talk
+
+Write = Callable[[Shelf, Kept, str | None], Awaitable[object]]
+WRITES: dict[str, tuple[Write, list[str]]] = {
+    "create": (
+        lambda shelf, _, about: shelf.keep("likes rain", about=about),
+        ["likes rain", "likes tea"],
+    ),
+    "update": (lambda shelf, kept, _: shelf.change(kept, "likes snow"), ["likes snow"]),
+    "forget": (lambda shelf, kept, _: shelf.forget(kept), []),
+}
+EVERY_WRITE = pytest.mark.parametrize("write", list(WRITES))
+EVERY_SCOPE = pytest.mark.parametrize("about", ["Ann", None])
+
+
+@pytest.fixture
+async def shelf(tmp_path: Path) -> AsyncIterator[Shelf]:
+    async with open_talk(tmp_path) as talk:
+        yield Shelf(talk)
+
+
+async def read(shelf: Shelf, about: str | None) -> list[str]:
+    return await (shelf.of_server() if about is None else shelf.about(about))
+
+
+@EVERY_WRITE
+@EVERY_SCOPE
+async def test_a_slow_reader_does_not_bring_the_past_back(
+    shelf: Shelf, write: str, about: str | None
+) -> None:
+    change, after = WRITES[write]
+    kept = await shelf.keep("likes tea", about=about)
+    await shelf.listening()
+    go_on = threading.Event()
+    held = await hold_at_sources(shelf.talk.app.services.database._readers, go_on)
+    slow = asyncio.create_task(read(shelf, about))
+    await held.wait()
+    await change(shelf, kept, about)
+    go_on.set()
+    assert await slow == ["likes tea"]
+    assert await read(shelf, about) == after
+
+
+@EVERY_WRITE
+@EVERY_SCOPE
+async def test_whoever_gave_up_waiting_leaves_a_fresh_read(
+    shelf: Shelf, write: str, about: str | None
+) -> None:
+    change, after = WRITES[write]
+    kept = await shelf.keep("likes tea", about=about)
+    assert await read(shelf, about) == ["likes tea"]
+    loop = asyncio.get_running_loop()
+    caller = asyncio.ensure_future(change(shelf, kept, about))
+
+    def give_up(sql: str) -> None:
+        if sql == "COMMIT":
+            loop.call_soon_threadsafe(caller.cancel)
+
+    await shelf.talk.app.services.database._writing.set_trace_callback(give_up)
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    await shelf.written()
+    assert await read(shelf, about) == after
