@@ -162,8 +162,9 @@ class LongTermMemory:
             old = await _find(tx, memory, listening)  # as it is now: somebody may have been faster
             self._check_rights(old, actor, rewords=True)
             partition = await rows.read_partition(tx, old.restated(content, source))
-            same = self._same(content, partition, listening)
-            if same is not None and same.id != old.id:
+            others = tuple(m for m in partition if m.id != old.id)
+            same = self._same(content, others, listening)
+            if same is not None:
                 await rows.add_source(tx, same.id, source)
                 await rows.remove_sources(tx, old, said_by=None)
             else:

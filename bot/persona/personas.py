@@ -8,7 +8,7 @@ from bot.identifiers import GuildId, LineageId, PersonaId
 from bot.prompts import prompt
 from bot.storage.cache import VersionedCache
 from bot.storage.database import Database
-from bot.storage.statements import Row, Transaction
+from bot.storage.statements import Row, Snapshot, Transaction
 from bot.storage.writer import Job
 
 FIRST_LINEAGE = LineageId(1)
@@ -38,7 +38,11 @@ class Personas:
 
     async def main(self, guild: GuildId) -> Persona:
         """The main persona of a server (or of direct messages)."""
-        return await self._mains.get(guild, lambda: self._database.write(self._main_job(guild)))
+        return await self._mains.get(guild, lambda: self._read_or_make(guild))
+
+    async def _read_or_make(self, guild: GuildId) -> Persona:
+        known = await self._database.read(lambda db: _main(db, guild))
+        return known or await self._database.write(self._main_job(guild))
 
     def _main_job(self, guild: GuildId) -> Job[Persona]:
         now = to_ms(self._clock.now())
@@ -58,14 +62,17 @@ class Personas:
                     now,
                 ),
             )
-            row = await tx.fetch_one(
-                "SELECT * FROM personas WHERE guild_id = ? AND is_main = 1", (guild,)
-            )
-            if row is None:
+            made = await _main(tx, guild)
+            if made is None:
                 raise RuntimeError("the main persona that was just written is not there")
-            return _persona(row)
+            return made
 
         return job
+
+
+async def _main(db: Snapshot, guild: GuildId) -> Persona | None:
+    row = await db.fetch_one("SELECT * FROM personas WHERE guild_id = ? AND is_main = 1", (guild,))
+    return _persona(row) if row else None
 
 
 def _persona(row: Row) -> Persona:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from bot.audience import Audience, Origin, OriginKind, Place
 from bot.identifiers import ChannelId, GuildId, OriginId
 from bot.storage.database import Database
-from bot.storage.statements import Row, Transaction
+from bot.storage.statements import Row, Snapshot, Transaction
 from bot.storage.writer import Job
 
 _Key = tuple[OriginKind, ChannelId]
@@ -25,7 +25,9 @@ class Origins:
         known = self._known.get(key)
         if known is not None and known[0] == unnamed:
             return known[1]
-        origin = await self._database.write(_keep_job(unnamed))
+        origin = await self._database.read(lambda db: _up_to_date(db, unnamed))
+        if origin is None:  # a database that cannot be written need not be, for a room it knows
+            origin = await self._database.write(_keep_job(unnamed))
         self._known[key] = (unnamed, origin)
         return origin
 
@@ -78,8 +80,19 @@ async def keep_origin(tx: Transaction, place: Place) -> Origin:
     return origin
 
 
-async def _known(tx: Transaction, place: Place) -> Origin | None:
-    row = await tx.fetch_one(
+async def _up_to_date(db: Snapshot, place: Place) -> Origin | None:
+    """The stored origin of a place, where its row still says what the place is."""
+    origin = await _known(db, place)
+    if origin is None or origin.open_to_everyone != place.open_to_everyone:
+        return None
+    if place.parent_id is None:
+        return origin if origin.parent_id is None else None
+    row = await db.fetch_one("SELECT channel_id FROM origins WHERE id = ?", (origin.parent_id,))
+    return origin if row is not None and row["channel_id"] == place.parent_id else None
+
+
+async def _known(db: Snapshot, place: Place) -> Origin | None:
+    row = await db.fetch_one(
         "SELECT * FROM origins WHERE kind = ? AND channel_id = ?", (place.kind, place.channel_id)
     )
     return _origin(row) if row else None

@@ -1,18 +1,21 @@
 """Long-term memory where it could be wrong: what an answer gives away, whose word is whose."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bot.identifiers import LineageId, UserId
+from bot.identifiers import GuildId, LineageId, UserId
 from bot.memory.people import keep_names
+from bot.memory.refusals import MemoryRefused
 from bot.privacy.levels import PrivacyLevel
 from bot.storage.statements import Transaction
 from tests.memory.shelf import Shelf
 from tests.memory.test_long_term import refusal, stored
-from tests.memory.test_long_term_changes import former
+from tests.memory.test_long_term_changes import former, hold_at_sources
 from tests.talk import GUILD, open_talk
 
 TEA, TEAS = "likes green tea in the morning", "likes green tea in the mornings"
@@ -59,6 +62,14 @@ async def test_what_is_known_here_is_known_however_full_and_like_others_it_is(
     await asyncio.gather(*(shelf.keep(f"fact {n}", about="Ann") for n in range(99)))
     kept = await shelf.keep(TEA, about="Ann")
     assert (await shelf.keep(TEA, about="Ann", by="Bob")).id == kept.id
+
+
+async def test_a_change_into_what_another_room_wrote_is_an_ordinary_change(shelf: Shelf) -> None:
+    await shelf.keep("Likes tea.", about="Ann", channel="secret")
+    kept = await shelf.keep("likes tea", about="Ann")
+    await shelf.change(kept, "Likes tea.")
+    assert await shelf.about("Ann") == ["Likes tea."]
+    assert await shelf.about("Ann", "secret") == ["Likes tea."]
 
 
 # --- whose word
@@ -110,6 +121,34 @@ async def test_a_person_forgets_what_every_persona_knows_of_them(shelf: Shelf) -
     assert await refusal(shelf.forget(kept, by="Bob")) == "managers_only"
     await shelf.forget(kept, by="Ann")
     assert await stored(shelf) == []
+
+
+async def test_whoever_may_not_change_a_memory_learns_nothing_of_privacy(shelf: Shelf) -> None:
+    kept = await shelf.keep("likes tea", about="Subject", by="Author")
+    await shelf.talk.level("Bob", PrivacyLevel.PARTIAL)
+    changed = shelf.change(kept, "sings with Bob", by="Stranger")
+    assert await refusal(changed) == "not_yours"
+
+
+async def test_a_right_that_ends_while_a_change_begins_is_no_right(shelf: Shelf) -> None:
+    kept = await shelf.keep("likes tea", about="Subject", by="Author")
+    await shelf.keep("likes tea", about="Subject", by="Sayer")
+    go_on = threading.Event()
+    held = await hold_at_sources(shelf.talk.app.services.database._readers, go_on)
+    changing = asyncio.create_task(refusal(shelf.change(kept, "likes rain", by="Author")))
+    await held.wait()
+    await shelf.forget(kept, by="Author")
+    go_on.set()
+    assert await changing == "not_yours"
+    assert await stored(shelf) == ["likes tea"]
+
+
+async def test_a_memory_is_not_found_from_another_server_whatever_is_heard(shelf: Shelf) -> None:
+    kept = await shelf.keep("likes tea", about="Ann")
+    here = await shelf.listening()
+    with pytest.raises(MemoryRefused) as refused:
+        await shelf.memory.find(kept.id, replace(here, server=GuildId(GUILD + 1)))
+    assert refused.value.code == "not_found"
 
 
 # --- former texts

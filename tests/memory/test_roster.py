@@ -102,6 +102,13 @@ def test_the_bot_itself_is_spoken_of_by_its_own_name() -> None:
     assert people.show(reference_to(CLEO)) == "Madeleine"
 
 
+def test_a_member_who_is_called_someone_is_not_somebody_unknown() -> None:
+    people = roster("Someone")
+    stored = f"{reference_to(CLEO)} likes tea"
+    assert people.hide(people.show(stored)) == "someone likes tea"
+    assert people.name(ANN) == "Someone (2)"
+
+
 def test_a_name_that_is_nothing_is_someone() -> None:
     people = roster("Ann", also_known={CLEO: " :\n"})
     assert people.show(reference_to(CLEO)) == "someone"

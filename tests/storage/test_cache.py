@@ -125,3 +125,24 @@ async def test_a_value_that_is_nothing_is_cached_too() -> None:
     for _ in range(2):
         assert await cache.get(1, nothing) == ()
     assert reads == 1
+
+
+async def test_one_key_is_forgotten_and_the_others_stay() -> None:
+    cache: VersionedCache[int, int] = VersionedCache()
+    fills: list[int] = []
+    for key in (1, 2):
+        await cache.get(key, reader(fills, key))
+    cache.invalidate(1)
+    for key in (1, 2):
+        await cache.get(key, reader(fills, key))
+    assert fills == [1, 2, 1]
+
+
+async def test_everything_is_forgotten_at_once() -> None:
+    cache: VersionedCache[int, int] = VersionedCache()
+    fills: list[int] = []
+    for _ in range(2):
+        for key in (1, 2):
+            await cache.get(key, reader(fills, key))
+        cache.clear()
+    assert fills == [1, 2, 1, 2]

@@ -69,6 +69,20 @@ async def test_the_reply_goes_out_although_nothing_can_be_written(tmp_path: Path
         assert talk.lines == ["Ann: hello", "> I see", "Ben: the weather is fine", "Ann: is it?"]
 
 
+async def test_a_room_she_knows_is_answered_after_a_restart_although_nothing_can_be_written(
+    tmp_path: Path,
+) -> None:
+    async with open_talk(tmp_path) as talk:
+        await talk.say("Ann", "hello")
+    async with open_talk(tmp_path, environ=IMPATIENT, clock=talk.clock) as talk:
+        talk.model.on(lambda _: Text("I see"))
+        await talk.app.services.database.write(job)  # what is written at the start is written
+        with locked(tmp_path):
+            report = await talk.say("Ann", "and now?")
+        assert report is not None
+        assert report.reply == "I see"
+
+
 async def test_a_waiting_message_that_was_captured_before_is_shown_once(tmp_path: Path) -> None:
     async with open_talk(tmp_path, environ=IMPATIENT) as talk:
         talk.model.on(lambda _: Text("I see"))
