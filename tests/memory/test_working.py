@@ -24,6 +24,7 @@ from bot.persona.personas import FIRST_LINEAGE, Personas
 from bot.privacy.origins import Origins
 from bot.storage.database import Database
 from bot.storage.statements import Transaction
+from tests.storage.jobs import opened
 from tests.talk import START, FakeClock
 
 GUILD, OTHER_GUILD = GuildId(500), GuildId(600)
@@ -290,9 +291,8 @@ async def test_entries_survive_a_restart(tmp_path: Path, buffer: Buffer) -> None
     await buffer.add(*lines("one", "two"))
     before = await buffer.entries()
     await buffer.database.close()
-    again = await Database.open(tmp_path / "madeleine.db")
-    assert await replace(buffer, database=again).entries() == before
-    await again.close()
+    async with opened(tmp_path / "madeleine.db") as again:
+        assert await replace(buffer, database=again).entries() == before
 
 
 def by_persona(buffer: Buffer) -> Utterance:

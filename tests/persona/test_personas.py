@@ -10,6 +10,7 @@ from bot.audience import DIRECT_MESSAGES
 from bot.identifiers import GuildId
 from bot.persona.personas import FIRST_LINEAGE, Personas
 from bot.storage.database import Database
+from tests.storage.jobs import opened
 from tests.talk import FakeClock
 
 GUILD, OTHER = GuildId(500), GuildId(600)
@@ -42,12 +43,10 @@ async def test_every_server_and_direct_messages_share_the_first_lineage(database
 
 async def test_a_persona_keeps_her_id_and_name_over_a_restart(tmp_path: Path) -> None:
     path = tmp_path / "madeleine.db"
-    first = await Database.open(path)
-    before = await personas(first).main(GUILD)
-    await first.close()
-    second = await Database.open(path)
-    assert await personas(second, "Somebody else").main(GUILD) == before
-    await second.close()
+    async with opened(path) as first:
+        before = await personas(first).main(GUILD)
+    async with opened(path) as second:
+        assert await personas(second, "Somebody else").main(GUILD) == before
 
 
 async def test_a_new_persona_has_a_name_and_something_to_go_by(database: Database) -> None:

@@ -11,6 +11,7 @@ from bot.audience import DIRECT_MESSAGES, OriginKind, Place
 from bot.identifiers import ChannelId, GuildId
 from bot.privacy.origins import Origins
 from bot.storage.database import Database
+from tests.storage.jobs import opened
 
 GUILD = GuildId(500)
 ROOM = Place(
@@ -42,9 +43,8 @@ async def test_a_place_has_one_row_however_often_it_is_asked_for(
 async def test_a_place_keeps_its_row_over_a_restart(tmp_path: Path) -> None:
     ids: list[int] = []
     for _ in range(2):
-        database = await Database.open(tmp_path / "madeleine.db")
-        ids.append((await Origins(database).of(ROOM)).id)
-        await database.close()
+        async with opened(tmp_path / "madeleine.db") as database:
+            ids.append((await Origins(database).of(ROOM)).id)
     assert ids[0] == ids[1]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.storage.database import Database
+from tests.storage.jobs import opened
 
 KILLS = 50
 
@@ -33,11 +33,10 @@ async def test_fifty_killed_processes_lose_nothing_acknowledged(tmp_path: Path) 
         rest = await process.stdout.read()
         await process.wait()
         acknowledged |= {line.decode() for line in rest.splitlines(keepends=False)[:-1]}
-    database = await Database.open(path)
-    kept = {row["key"] for row in await database.fetch_all("SELECT key FROM application_state")}
-    assert {f"k{number}" for number in acknowledged if number} <= kept
-    assert await database.integrity_faults() == []
-    await database.close()
+    async with opened(path) as database:
+        kept = {row["key"] for row in await database.fetch_all("SELECT key FROM application_state")}
+        assert {f"k{number}" for number in acknowledged if number} <= kept
+        assert await database.integrity_faults() == []
     with sqlite3.connect(path) as plain:
         assert plain.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     plain.close()

@@ -11,7 +11,7 @@ from bot.errors import StartupError, StorageUnavailable
 from bot.storage.database import Database
 from bot.storage.migrations import Migration, load_migrations, split_statements
 from bot.storage.statements import Snapshot, Transaction
-from tests.storage.jobs import keep
+from tests.storage.jobs import keep, opened
 
 HOLD = """
 import asyncio, sys
@@ -36,7 +36,7 @@ async def test_a_second_process_is_refused_with_the_files_name(tmp_path: Path) -
     assert other.stdout is not None
     assert await other.stdout.readline() == b"open\n"
     with pytest.raises(StartupError) as refusal:
-        await Database.open(path)
+        await (await Database.open(path)).close()
     assert (refusal.value.key, refusal.value.params["path"]) == (
         "errors.storage.locked",
         str(path),
@@ -52,7 +52,7 @@ async def test_a_file_of_a_newer_program_is_refused_untouched(tmp_path: Path) ->
     newer.close()
     before = path.read_bytes()
     with pytest.raises(StartupError) as refusal:
-        await Database.open(path)
+        await (await Database.open(path)).close()
     assert refusal.value.key == "errors.storage.newer"
     assert path.read_bytes() == before
 
@@ -62,7 +62,7 @@ async def test_a_file_that_is_no_database_is_refused_untouched(tmp_path: Path) -
     path.write_text("dear diary, " * 200, encoding="utf-8")
     before = path.read_bytes()
     with pytest.raises(StartupError) as refusal:
-        await Database.open(path)
+        await (await Database.open(path)).close()
     assert refusal.value.key == "errors.storage.not_a_database"
     assert path.read_bytes() == before
 
@@ -71,7 +71,7 @@ async def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("", encoding="utf-8")
     with pytest.raises(StartupError) as refusal:
-        await Database.open(blocked / "madeleine.db")
+        await (await Database.open(blocked / "madeleine.db")).close()
     assert refusal.value.key == "errors.storage.cannot_open"
 
 
@@ -82,7 +82,7 @@ async def test_a_failing_migration_leaves_the_step_before(tmp_path: Path) -> Non
         version=2, name="0002_bad", statements=("CREATE TABLE b (x INTEGER)", "NO SUCH STATEMENT")
     )
     with pytest.raises(StartupError):
-        await Database.open(path, migrations=(good, bad))
+        await (await Database.open(path, migrations=(good, bad))).close()
     with sqlite3.connect(path) as plain:
         tables = {row[0] for row in plain.execute("SELECT name FROM sqlite_master")}
         assert plain.execute("PRAGMA user_version").fetchone() == (1,)
@@ -95,12 +95,11 @@ async def test_the_schema_is_made_from_nothing_and_taken_as_it_is_the_next_time(
     tmp_path: Path,
 ) -> None:
     for _ in range(2):
-        database = await Database.open(tmp_path / "madeleine.db")
-        version = await database.fetch_one("PRAGMA user_version")
-        assert version is not None
-        assert version[0] == len(load_migrations())
-        assert await database.fetch_all("PRAGMA foreign_key_check") == []
-        await database.close()
+        async with opened(tmp_path / "madeleine.db") as database:
+            version = await database.fetch_one("PRAGMA user_version")
+            assert version is not None
+            assert version[0] == len(load_migrations())
+            assert await database.fetch_all("PRAGMA foreign_key_check") == []
 
 
 def test_statements_are_split_where_sqlite_sees_their_end() -> None:
@@ -114,63 +113,59 @@ def test_statements_are_split_where_sqlite_sees_their_end() -> None:
 
 
 async def test_the_pragmas_are_in_force(tmp_path: Path) -> None:
-    database = await Database.open(tmp_path / "madeleine.db", busy_timeout_ms=1_234)
+    async with opened(tmp_path / "madeleine.db", busy_timeout_ms=1_234) as database:
 
-    async def pragmas(tx: Snapshot) -> dict[str, object]:
-        names = ("journal_mode", "synchronous", "foreign_keys", "secure_delete", "busy_timeout")
-        return {name: (await tx.fetch_all(f"PRAGMA {name}"))[0][0] for name in names}
+        async def pragmas(tx: Snapshot) -> dict[str, object]:
+            names = ("journal_mode", "synchronous", "foreign_keys", "secure_delete", "busy_timeout")
+            return {name: (await tx.fetch_all(f"PRAGMA {name}"))[0][0] for name in names}
 
-    assert await database.write(pragmas) == {
-        "journal_mode": "wal",
-        "synchronous": 2,
-        "foreign_keys": 1,
-        "secure_delete": 1,
-        "busy_timeout": 1_234,
-    }
-    assert (await database.read(pragmas))["busy_timeout"] == 1_234
-    for _ in range(2):  # every reader
-        assert (await database.fetch_all("PRAGMA query_only"))[0][0] == 1
-    await database.close()
+        assert await database.write(pragmas) == {
+            "journal_mode": "wal",
+            "synchronous": 2,
+            "foreign_keys": 1,
+            "secure_delete": 1,
+            "busy_timeout": 1_234,
+        }
+        assert (await database.read(pragmas))["busy_timeout"] == 1_234
+        for _ in range(2):  # every reader
+            assert (await database.fetch_all("PRAGMA query_only"))[0][0] == 1
 
 
 async def test_a_child_without_its_parent_is_refused(tmp_path: Path) -> None:
-    database = await Database.open(tmp_path / "madeleine.db")
+    async with opened(tmp_path / "madeleine.db") as database:
 
-    async def orphan(tx: Transaction) -> None:
-        await tx.execute("INSERT INTO turn_replies VALUES (1, 404, 0)")
+        async def orphan(tx: Transaction) -> None:
+            await tx.execute("INSERT INTO turn_replies VALUES (1, 404, 0)")
 
-    with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
-        await database.write(orphan)
-    await database.close()
+        with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
+            await database.write(orphan)
 
 
 async def test_what_is_deleted_is_gone_from_the_bytes_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "madeleine.db"
-    database = await Database.open(path)
-    await database.write(keep("key", "needle-in-the-haystack"))
+    async with opened(path) as database:
+        await database.write(keep("key", "needle-in-the-haystack"))
 
-    async def delete(tx: Transaction) -> None:
-        await tx.execute("DELETE FROM application_state")
+        async def delete(tx: Transaction) -> None:
+            await tx.execute("DELETE FROM application_state")
 
-    await database.write(delete)
-    await database.close()
+        await database.write(delete)
     assert b"needle-in-the-haystack" not in path.read_bytes()
 
 
 async def test_a_reader_cannot_write_and_sees_one_state(tmp_path: Path) -> None:
-    database = await Database.open(tmp_path / "madeleine.db")
+    async with opened(tmp_path / "madeleine.db") as database:
 
-    async def insert(tx: Transaction) -> None:
-        await tx.execute("INSERT INTO application_state (key, value) VALUES ('a', 'b')")
+        async def insert(tx: Transaction) -> None:
+            await tx.execute("INSERT INTO application_state (key, value) VALUES ('a', 'b')")
 
-    async def twice(snapshot: Snapshot) -> tuple[int, int]:
-        before = await snapshot.fetch_int("SELECT count(*) FROM application_state")
-        await database.write(insert)
-        return before, await snapshot.fetch_int("SELECT count(*) FROM application_state")
+        async def twice(snapshot: Snapshot) -> tuple[int, int]:
+            before = await snapshot.fetch_int("SELECT count(*) FROM application_state")
+            await database.write(insert)
+            return before, await snapshot.fetch_int("SELECT count(*) FROM application_state")
 
-    assert await database.read(twice) == (0, 0)
-    with pytest.raises(StorageUnavailable, match="READONLY"):
-        await database.read(
-            lambda snapshot: snapshot.fetch_all("DELETE FROM application_state RETURNING key")
-        )
-    await database.close()
+        assert await database.read(twice) == (0, 0)
+        with pytest.raises(StorageUnavailable, match="READONLY"):
+            await database.read(
+                lambda snapshot: snapshot.fetch_all("DELETE FROM application_state RETURNING key")
+            )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bot.errors import StartupError
 from bot.storage.database import Database
 from bot.storage.migrations import Migration, load_migrations, split_statements
-from tests.storage.jobs import keep, keys
+from tests.storage.jobs import keep, keys, opened
 
 FIRST = load_migrations()[0]
 
@@ -27,15 +27,12 @@ def version_of(path: Path) -> int:
 
 async def test_from_version_1_only_what_follows_is_run_and_nothing_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "madeleine.db"
-    old = await Database.open(path, migrations=(FIRST,))
-    await old.write(keep("kept"))
-    await old.close()
-    new = await Database.open(
-        path, migrations=(FIRST, step(2, "CREATE TABLE added (x INTEGER) STRICT"))
-    )
-    assert await keys(new) == {"kept"}
-    assert await new.fetch_all("SELECT * FROM added") == []
-    await new.close()
+    async with opened(path, migrations=(FIRST,)) as old:
+        await old.write(keep("kept"))
+    second = step(2, "CREATE TABLE added (x INTEGER) STRICT")
+    async with opened(path, migrations=(FIRST, second)) as new:
+        assert await keys(new) == {"kept"}
+        assert await new.fetch_all("SELECT * FROM added") == []
     assert version_of(path) == 2
 
 
@@ -43,28 +40,24 @@ async def test_a_step_that_fails_can_be_mended_and_run_again(tmp_path: Path) -> 
     path = tmp_path / "madeleine.db"
     broken = step(2, "CREATE TABLE added (x INTEGER)", "INSERT INTO nowhere VALUES (1)")
     with pytest.raises(StartupError) as refused:
-        await Database.open(path, migrations=(FIRST, broken))
+        await (await Database.open(path, migrations=(FIRST, broken))).close()
     assert refused.value.key == "errors.storage.cannot_open"
     assert version_of(path) == 1
-    mended = await Database.open(
-        path, migrations=(FIRST, step(2, "CREATE TABLE added (x INTEGER)"))
-    )
-    await mended.close()
+    mended = step(2, "CREATE TABLE added (x INTEGER)")
+    await (await Database.open(path, migrations=(FIRST, mended))).close()
     assert version_of(path) == 2
 
 
 async def test_a_constraint_that_old_rows_break_is_told_and_leaves_them(tmp_path: Path) -> None:
     path = tmp_path / "madeleine.db"
-    old = await Database.open(path, migrations=(FIRST,))
-    await old.write(keep("a", "same"))
-    await old.write(keep("b", "same"))
-    await old.close()
+    async with opened(path, migrations=(FIRST,)) as old:
+        await old.write(keep("a", "same"))
+        await old.write(keep("b", "same"))
     stricter = step(2, "CREATE UNIQUE INDEX one_value ON application_state (value)")
     with pytest.raises(StartupError):
-        await Database.open(path, migrations=(FIRST, stricter))
-    again = await Database.open(path, migrations=(FIRST,))
-    assert await keys(again) == {"a", "b"}
-    await again.close()
+        await (await Database.open(path, migrations=(FIRST, stricter))).close()
+    async with opened(path, migrations=(FIRST,)) as again:
+        assert await keys(again) == {"a", "b"}
 
 
 # --- the folder

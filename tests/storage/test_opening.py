@@ -14,7 +14,7 @@ import pytest
 from bot.errors import StartupError, StorageUnavailable
 from bot.storage.database import Database
 from bot.storage.migrations import load_migrations
-from tests.storage.jobs import keep, keys
+from tests.storage.jobs import keep, keys, opened
 
 NEWER = len(load_migrations()) + 1
 NOBODY = 65_534
@@ -30,7 +30,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 async def refusal(path: Path) -> str:
     with pytest.raises(StartupError) as refused:
-        await Database.open(path)
+        await (await Database.open(path)).close()
     assert refused.value.params["path"] == str(path)
     return refused.value.key
 
@@ -104,8 +104,7 @@ async def test_a_newer_schema_that_stands_only_in_the_log_is_refused_untouched(
 
 async def test_a_damaged_file_is_refused_in_plain_words(tmp_path: Path) -> None:
     path = tmp_path / "madeleine.db"
-    database = await Database.open(path)
-    await database.close()
+    await (await Database.open(path)).close()
     whole = path.read_bytes()
     path.write_bytes(whole[:100] + b"\xff" * (len(whole) - 100))
     assert await refusal(path) in {"errors.storage.cannot_open", "errors.storage.not_a_database"}
@@ -171,11 +170,10 @@ async def test_after_a_refusal_the_file_is_free_again(tmp_path: Path) -> None:
 
 async def test_the_same_file_is_not_opened_twice_in_one_process(tmp_path: Path) -> None:
     path = tmp_path / "madeleine.db"
-    database = await Database.open(path)
-    assert await refusal(path) == "errors.storage.locked"
-    await database.write(keep("still works"))
-    assert await keys(database) == {"still works"}
-    await database.close()
+    async with opened(path) as database:
+        assert await refusal(path) == "errors.storage.locked"
+        await database.write(keep("still works"))
+        assert await keys(database) == {"still works"}
 
 
 # --- what is opened
@@ -184,9 +182,8 @@ async def test_the_same_file_is_not_opened_twice_in_one_process(tmp_path: Path) 
 async def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
     path = tmp_path / "madeleine.db"
     path.touch()
-    database = await Database.open(path)
-    assert await database.write(keep("a")) == "a"
-    await database.close()
+    async with opened(path) as database:
+        assert await database.write(keep("a")) == "a"
 
 
 async def test_folders_on_the_way_are_made(tmp_path: Path) -> None:
@@ -198,27 +195,24 @@ async def test_folders_on_the_way_are_made(tmp_path: Path) -> None:
 async def test_a_name_with_signs_of_an_address_is_a_plain_name(tmp_path: Path) -> None:
     path = tmp_path / "what?mode=memory#50%.db"
     for _ in range(2):
-        database = await Database.open(path)
-        await database.close()
+        await (await Database.open(path)).close()
     assert path.is_file()
 
 
 async def test_a_closed_database_leaves_one_file(tmp_path: Path) -> None:
     path = tmp_path / "madeleine.db"
-    database = await Database.open(path)
-    await database.write(keep("a"))
-    await database.close()
-    await database.close()
+    async with opened(path) as database:
+        await database.write(keep("a"))
+        await database.close()
     assert names_in(tmp_path) - {"madeleine.db.lock"} == {"madeleine.db"}
 
 
 async def test_a_file_that_became_read_only_refuses_writes_and_goes_on_reading(
     tmp_path: Path,
 ) -> None:
-    database = await Database.open(tmp_path / "madeleine.db")
-    await database.write(keep("before"))
-    await database._writing.execute("PRAGMA query_only = ON")
-    with pytest.raises(StorageUnavailable, match="READONLY"):
-        await database.write(keep("refused"))
-    assert await keys(database) == {"before"}
-    await database.close()
+    async with opened(tmp_path / "madeleine.db") as database:
+        await database.write(keep("before"))
+        await database._writing.execute("PRAGMA query_only = ON")
+        with pytest.raises(StorageUnavailable, match="READONLY"):
+            await database.write(keep("refused"))
+        assert await keys(database) == {"before"}

@@ -9,7 +9,7 @@ import pytest
 from bot.errors import StorageUnavailable
 from bot.storage.database import Database
 from bot.storage.statements import Transaction
-from tests.storage.jobs import keep, keys
+from tests.storage.jobs import keep, keys, opened
 
 
 @pytest.fixture
@@ -149,26 +149,23 @@ async def test_a_job_that_failed_calls_nothing_back(database: Database) -> None:
 
 
 async def test_a_full_queue_refuses_at_once(tmp_path: Path) -> None:
-    database = await Database.open(tmp_path / "small.db", queue_size=3)
-    results = await asyncio.gather(
-        *(database.write(keep(f"k{number}")) for number in range(10)), return_exceptions=True
-    )
-    assert sum(isinstance(r, StorageUnavailable) for r in results) == 7
-    assert len(await keys(database)) == 3
-    await database.close()
+    async with opened(tmp_path / "small.db", queue_size=3) as database:
+        results = await asyncio.gather(
+            *(database.write(keep(f"k{number}")) for number in range(10)), return_exceptions=True
+        )
+        assert sum(isinstance(r, StorageUnavailable) for r in results) == 7
+        assert len(await keys(database)) == 3
 
 
 async def test_closing_writes_what_is_queued_and_takes_nothing_more(tmp_path: Path) -> None:
     path = tmp_path / "madeleine.db"
-    database = await Database.open(path)
-    writes = [asyncio.create_task(database.write(keep(f"k{number}"))) for number in range(50)]
-    await asyncio.sleep(0)
-    await database.close()
+    async with opened(path) as database:
+        writes = [asyncio.create_task(database.write(keep(f"k{number}"))) for number in range(50)]
+        await asyncio.sleep(0)
     await asyncio.gather(*writes)
     with pytest.raises(StorageUnavailable):
         await database.write(keep("late"))
     with pytest.raises(StorageUnavailable):
         await database.fetch_all("SELECT 1")
-    reopened = await Database.open(path)
-    assert len(await keys(reopened)) == 50
-    await reopened.close()
+    async with opened(path) as reopened:
+        assert len(await keys(reopened)) == 50

@@ -12,7 +12,7 @@ import pytest
 from bot.errors import StorageUnavailable
 from bot.storage.database import Database
 from bot.storage.statements import Transaction
-from tests.storage.jobs import keep, keys
+from tests.storage.jobs import keep, keys, opened
 
 
 @pytest.fixture
@@ -144,13 +144,12 @@ async def test_a_disk_that_is_full_refuses_and_is_used_again_when_it_is_not(
 
 async def test_a_disk_that_is_full_at_the_end_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "madeleine.db"
-    database = await Database.open(path)
-    await database.write(keep("kept", "v" * 100_000))
-    with disk_full_beyond(path.stat().st_size):
-        await database.close()
-    reopened = await Database.open(path)
-    assert await keys(reopened) == {"kept"}
-    await reopened.close()
+    async with opened(path) as database:
+        await database.write(keep("kept", "v" * 100_000))
+        with disk_full_beyond(path.stat().st_size):
+            await database.close()
+    async with opened(path) as reopened:
+        assert await keys(reopened) == {"kept"}
 
 
 # --- the end
