@@ -78,7 +78,7 @@ class ConsoleCommands:
         actor = Actor(user=message.author.id, is_manager=True)
         kept = await self._services.long_term.create(new, actor, listening)
         key = "console.taught_before" if kept.known_before else "console.taught"
-        return t(key, self._locale, id=kept.id)
+        return t(key, self._locale)
 
     async def _show(self, message: IncomingMessage, listening: Listening) -> str:
         personal = await self._services.long_term.held_about(message.author.id, listening)

@@ -96,7 +96,7 @@ class MemoryCommands(
         actor = await actor_of(interaction, listening)
         kept = await self._bot.services.long_term.create(new, actor, listening)
         key = "ui.memory.known" if kept.known_before else "ui.memory.taught"
-        await answer(interaction, t(key, locale_of(interaction), id=kept.id))
+        await answer(interaction, t(key, locale_of(interaction)))
 
     @app_commands.command(
         name=text("memory.forget.name"), description=text("memory.forget.description")

