@@ -1,23 +1,33 @@
 """Puts a model's answer together out of the events of its stream."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from typing import Literal
 
 from bot.errors import ContextTooLong, ModelFault
+from bot.llm.bare_decision import DecisionFilter
 from bot.llm.chat import ChatRequest, Finished, Restarted, TextDelta, ToolCall, Usage
+from bot.llm.markup import MarkupFilter
 from bot.llm.reasoning import ReasoningFilter
 from bot.llm.surrogates import SurrogateFilter, without_surrogates
 from bot.llm.wire import CallDelta, Chunk, FunctionDelta
+from bot.llm.written_calls import WrittenCall
 
 
 class Answer:
-    """One answer while it streams."""
+    """One answer while it streams.
+
+    Text that follows a schema is left as it is, but for reasoning: it is no text for people yet.
+    """
 
     def __init__(self, request: ChatRequest) -> None:
         self._surrogates = SurrogateFilter()
         self._reasoning = ReasoningFilter()
+        self._is_for_people = request.schema is None
+        self._offered = frozenset(tool.name for tool in request.tools)
+        self._written = _Written(self._offered)
+        self._ending: tuple[TextDelta | Restarted, ...] = ()
         self._calls = _Calls(sum(len(message.tool_calls) for message in request.messages))
         self._usage: Usage | None = None
         self._finish_reason: str | None = None
@@ -36,14 +46,19 @@ class Answer:
         if choice.delta is not None:
             for call in choice.delta.tool_calls or ():
                 self._calls.take(call)
-            yield from self._reasoning.feed(self._surrogates.feed(choice.delta.text))
+            text = self._surrogates.feed(choice.delta.text)
+            yield from self._seen(self._reasoning.feed(text))
 
     def end(self) -> Iterator[TextDelta | Restarted]:
-        """The text that was held back until the end."""
-        yield from self._reasoning.finish()
+        """The text that was held back until the end, once the answer is `finished`."""
+        return iter(self._ending)
 
     def finished(self, provider: str, model: str) -> Finished:
         """The end of a whole answer. Raises ModelFault where it is none."""
+        self._ending = tuple(self._held_back())
+        # Beside calls that the server read itself, what is written in the text repeats them.
+        if not self._calls:
+            self._calls.take_written(self._written.calls)
         calls = self._calls.gathered()
         return Finished(
             reason=_reason(self._finish_reason, has_calls=bool(calls)),
@@ -52,6 +67,40 @@ class Answer:
             provider=provider,
             model=model,
         )
+
+    def _held_back(self) -> Iterator[TextDelta | Restarted]:
+        yield from self._seen(self._reasoning.finish())
+        if text := self._written.finish():
+            yield TextDelta(text=text)
+
+    def _seen(self, events: Iterator[TextDelta | Restarted]) -> Iterator[TextDelta | Restarted]:
+        """The events without markup in their text."""
+        for event in events:
+            if not self._is_for_people:
+                yield event
+            elif isinstance(event, Restarted):
+                self._written = _Written(self._offered)
+                yield event
+            elif text := self._written.feed(event.text):
+                yield TextDelta(text=text)
+
+
+class _Written:
+    """What people see of a text, and the calls that stand in it as markup or as bare JSON."""
+
+    def __init__(self, offered: Set[str]) -> None:
+        self._markup = MarkupFilter(offered)
+        self._decisions = DecisionFilter(offered)
+
+    @property
+    def calls(self) -> list[WrittenCall]:
+        return self._markup.calls + self._decisions.calls
+
+    def feed(self, piece: str) -> str:
+        return self._decisions.feed(self._markup.feed(piece))
+
+    def finish(self) -> str:
+        return self._decisions.feed(self._markup.finish()) + self._decisions.finish()
 
 
 def _reason(told: str | None, *, has_calls: bool) -> Literal["stop", "length", "tool_calls"]:
@@ -89,6 +138,15 @@ class _Calls:
     def __init__(self, earlier: int) -> None:
         self._earlier = earlier
         self._calls: list[_Call] = []
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def take_written(self, calls: Iterable[WrittenCall]) -> None:
+        """Take calls that the model wrote as text."""
+        self._calls += [
+            _Call(index=None, id="", name=call.name, arguments=call.arguments) for call in calls
+        ]
 
     def take(self, delta: CallDelta) -> None:
         function = delta.function or FunctionDelta()

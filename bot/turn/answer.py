@@ -1,6 +1,6 @@
 """The reply while it grows over the passes of the tool loop."""
 
-from bot.turn.quoting import without_hidden_signs
+from bot.memory.quoting import without_hidden_signs
 
 
 class Answer:

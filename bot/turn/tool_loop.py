@@ -17,6 +17,7 @@ from bot.llm.chat import (
     ToolCall,
     ToolSpec,
 )
+from bot.llm.markup import MarkupFilter, without_markup
 from bot.llm.reply_stream import ReplyStream
 from bot.llm.routing import Route
 from bot.prompts import prompt
@@ -133,18 +134,19 @@ class ToolLoop:
     ) -> tuple[str, Finished]:
         """One request: its raw text, of which the reply is shown while it grows."""
         raw: list[str] = []
-        reader = ReplyStream()
+        reader, markup = ReplyStream(), MarkupFilter()
         async with aclosing(self._route.stream(request)) as events:
             async for event in events:
                 match event:
                     case TextDelta(text=text):
                         raw.append(text)
-                        state.answer.add(text if request.schema is None else reader.feed(text))
+                        is_reply = request.schema is None
+                        state.answer.add(text if is_reply else markup.feed(reader.feed(text)))
                         if shown and state.answer.pass_text:
                             await self._show(state.answer.text)
                     case Restarted():
                         raw.clear()
-                        reader = ReplyStream()
+                        reader, markup = ReplyStream(), MarkupFilter()
                         state.answer.restart_pass()
                     case Finished():
                         state.finished.append(event)
@@ -170,7 +172,7 @@ class ToolLoop:
             state.answer.restart_pass()
             return finished, Decision(problem=str(error))
         state.answer.restart_pass()
-        state.answer.add(decision.text)
+        state.answer.add(without_markup(decision.text))
         return finished, decision
 
     async def _run_calls(self, state: LoopState, calls: tuple[ToolCall, ...], said: str) -> None:
