@@ -1,5 +1,6 @@
 """`madeleine check`: what is wrong with token, intents, permissions, models and database."""
 
+import asyncio
 import sys
 from collections.abc import Mapping
 from contextlib import aclosing
@@ -17,7 +18,7 @@ from bot.errors import ConfigError, ModelFault, StartupError
 from bot.i18n import t
 from bot.llm.chat import ChatMessage, ChatRequest
 from bot.llm.client import ModelClient, ProviderSettings
-from bot.storage.database import Database
+from bot.storage.inspection import Inspection, inspect_database
 
 _SIGNS: Mapping[Verdict, str] = {
     "ok": "[green]✓[/]",
@@ -29,7 +30,7 @@ _SIGNS: Mapping[Verdict, str] = {
 async def check(config: Config, environ: Mapping[str, str]) -> int:
     """Print a table of what was found; returns 0 where nothing keeps Madeleine from running."""
     locale = config.locale.default
-    lines = [await _database(config)]
+    lines = await _database(config)
     lines += await _models(config, environ)
     lines += await _discord(config, environ)
     table = Table(show_header=False, box=None, pad_edge=False)
@@ -39,20 +40,29 @@ async def check(config: Config, environ: Mapping[str, str]) -> int:
     return int(any(line.verdict == "fault" for line in lines))
 
 
-async def _database(config: Config) -> CheckLine:
+async def _database(config: Config) -> list[CheckLine]:
     path = config.storage.database_path
     try:
-        database = await Database.open(path)
+        found = await asyncio.to_thread(inspect_database, path)
     except StartupError as error:
-        return CheckLine(verdict="fault", key=error.key, params=error.params)
-    try:
-        faults = await database.integrity_faults()
-    finally:
-        await database.close()
-    if faults:
-        params = {"path": str(path), "reason": faults[0]}
+        return [CheckLine(verdict="fault", key=error.key, params=error.params)]
+    named = {"path": str(path)}
+    if not found.version:
+        return [CheckLine(verdict="ok", key="check.database_new", params=named)]
+    lines = [_found(found, named)]
+    if found.in_use:
+        lines.append(CheckLine(verdict="ok", key="check.database_in_use", params=named))
+    return lines
+
+
+def _found(found: Inspection, named: dict[str, str]) -> CheckLine:
+    if found.damage is not None:
+        params = {**named, "reason": found.damage}
         return CheckLine(verdict="fault", key="check.database_damaged", params=params)
-    return CheckLine(verdict="ok", key="check.database", params={"path": str(path)})
+    if found.version < found.known:
+        params = {**named, "found": found.version, "known": found.known}
+        return CheckLine(verdict="ok", key="check.database_older", params=params)
+    return CheckLine(verdict="ok", key="check.database", params=named)
 
 
 async def _models(config: Config, environ: Mapping[str, str]) -> list[CheckLine]:

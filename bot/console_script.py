@@ -23,7 +23,7 @@ class ScriptLine(BaseModel):
 def read_script(path: Path) -> Iterator[ScriptLine]:
     """The lines of a script. Raises StartupError that names the line which cannot be used."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()  # with or without a mark
     except (OSError, UnicodeDecodeError) as error:
         raise StartupError("errors.script", path=str(path), reason=str(error)) from error
     for number, line in enumerate(lines, start=1):

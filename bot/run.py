@@ -78,16 +78,22 @@ def _raise_refusal(connection: asyncio.Task[None]) -> None:
 async def _shut_down(
     config: Config, app: Application, bot: MadeleineBot, connection: asyncio.Task[None]
 ) -> None:
-    """Stop intake, let turns end, then cancel them, write what waits, and close."""
+    """Stop intake, let turns end, then cancel them, write what waits, and close.
+
+    A database that another program holds locked is not waited for beyond these times; half of the
+    last is left for closing it.
+    """
     log.info("stopping")
+    turns_s = config.discord.shutdown_turns_ms / 1000
+    close_s = config.discord.shutdown_close_ms / 1000
+    app.services.database.hurry(after_s=turns_s)
     await app.receiver.queue.close(
-        grace_s=config.discord.shutdown_turns_ms / 1000,
-        cancel_s=config.discord.shutdown_cancel_ms / 1000,
+        grace_s=turns_s, cancel_s=config.discord.shutdown_cancel_ms / 1000
     )
-    await app.services.late_writes.retry()
+    flushing = asyncio.create_task(app.services.late_writes.flush(within_s=close_s / 2))
     closing = asyncio.create_task(bot.close())
-    _, late = await asyncio.wait({closing}, timeout=config.discord.shutdown_close_ms / 1000)
+    _, late = await asyncio.wait({closing}, timeout=close_s)
     for task in (connection, *late):
         task.cancel()
-    await asyncio.gather(connection, closing, return_exceptions=True)
+    await asyncio.gather(connection, flushing, closing, return_exceptions=True)
     log.info("stopped")

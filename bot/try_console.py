@@ -1,11 +1,12 @@
 """`madeleine try`: a chat in the terminal, or a script played through the same turn."""
 
+import asyncio
 import getpass
 import sys
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
 
-from bot.app import open_application
+from bot.app import Application, open_application
 from bot.config import Config
 from bot.console import HOME, Console
 from bot.console_script import read_script
@@ -28,17 +29,35 @@ async def try_console(
         chosen_model(config, wishes, environ, locale) as routes,
         open_application(config, routes, own_identity=lambda: None) as app,
     ):
+        close_s = config.discord.shutdown_close_ms / 1000
         if script is not None:
-            await Console(app.services, app.receiver, locale, out=None).play(script, sys.stdout)
+            console = Console(app.services, app.receiver, locale, out=None)
+            await _to_the_end(app, console.play(script, sys.stdout), close_s=close_s)
             return 0
         persona = await app.services.personas.main(HOME)
         folder = str(config.storage.database_path.parent)
         print(t("console.banner", locale, name=persona.name, folder=folder))
         if app.services.chat.provider.slots == 1:
             app.background.spawn("prefill", prefill(app.services, HOME))
-        await Console(app.services, app.receiver, locale, out=sys.stdout).chat(_name(locale))
+        console = Console(app.services, app.receiver, locale, out=sys.stdout)
+        await _to_the_end(app, console.chat(_name(locale)), close_s=close_s)
         print(t("console.bye", locale))
     return 0
+
+
+async def _to_the_end(
+    app: Application, talking: Coroutine[object, object, None], *, close_s: float
+) -> None:
+    """Run the talk, then write what waits; after Ctrl-C a locked database is not waited for."""
+    talk = asyncio.ensure_future(talking)
+    try:
+        await asyncio.wait({talk})
+        talk.result()
+    finally:
+        app.services.database.hurry(after_s=close_s)
+        talk.cancel()
+        await asyncio.wait({talk}, timeout=close_s)
+        await app.services.late_writes.flush(within_s=close_s / 2)
 
 
 def _name(locale: str) -> str:

@@ -3,16 +3,18 @@
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import platformdirs
+from pydantic import TypeAdapter, ValidationError
 from rich.console import Console as Screen
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
 from rich.progress import Progress as ProgressBar
 
 from bot.app import router_settings
 from bot.config import Config
+from bot.config.values import BaseUrl
 from bot.errors import StartupError
 from bot.i18n import t
 from bot.llm.client import ProviderSettings
@@ -43,21 +45,25 @@ async def chosen_model(
 ) -> AsyncGenerator[RouterSettings, None]:
     """The routes of `try`; a model server of our own runs as long as the block.
 
-    In order: the config or `--base-url`; `--model-path`; a server that listens on this machine;
-    the embedded model. Raises StartupError with what to do.
+    In order: what the command line names; the config; a server that listens on this machine; the
+    embedded model. Raises StartupError with what to do.
     """
     screen = Screen(stderr=True, highlight=False)
-    if wishes.base_url:
+    if wishes.model_path is not None and (wishes.base_url is not None or wishes.model is not None):
+        raise StartupError("errors.model_twice")
+    if wishes.base_url is not None:
         yield router_settings(config, environ, [_named(config, wishes.base_url, wishes.model)])
         return
-    if config.llm.chat is not None:
-        yield router_settings(config, environ)
+    if config.llm.chat is not None and wishes.model_path is None:
+        yield _configured(config, environ, wishes.model)
         return
     found = None if wishes.model_path else await find_local_server()
     if found is not None:
         screen.print(_found_line(found, locale))
         yield router_settings(config, environ, [_found(config, found, wishes.model)])
         return
+    if wishes.model is not None:
+        raise StartupError("errors.model_server_missing", model=wishes.model)
     path = wishes.model_path or await _embedded(wishes, screen, locale)
     screen.print(t("local.starting", locale, name=path.stem))
     local = await LocalModel.start(path)
@@ -69,12 +75,24 @@ async def chosen_model(
         await local.close()
 
 
+def _configured(config: Config, environ: Mapping[str, str], model: str | None) -> RouterSettings:
+    """The configured chat route; another model named for it is asked alone, without fallbacks."""
+    routes = router_settings(config, environ)
+    if model is None:
+        return routes
+    return replace(routes, chat=(replace(routes.chat[0], model=model),))
+
+
 def _named(config: Config, base_url: str, model: str | None) -> ProviderSettings:
+    try:
+        address = TypeAdapter[str](BaseUrl).validate_python(base_url)
+    except ValidationError as error:  # it may hold a password, so it is not shown
+        raise StartupError("errors.base_url") from error
     if not model:
         raise StartupError("errors.model_missing")
     return ProviderSettings(
-        name=base_url,
-        base_url=base_url,
+        name=address,
+        base_url=address,
         model=model,
         max_context=32_768,
         stall_s=config.llm.stream_stall_s,

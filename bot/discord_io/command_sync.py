@@ -35,12 +35,13 @@ async def sync_commands(
 
 
 async def payload_hash(tree: app_commands.CommandTree[discord.Client]) -> str:
-    """A hash of what would be sent, translations included."""
+    """A hash of what would be sent, translations included, and of whose commands they are."""
     translator = tree.translator
     if translator is None:
         raise RuntimeError("commands are sent translated: set the translator first")
     payload = [
         await command.get_translated_payload(tree, translator) for command in tree.get_commands()
     ]
-    encoded = json.dumps(payload, sort_keys=True, ensure_ascii=False).encode()
+    owned = {"application": tree.client.application_id, "commands": payload}
+    encoded = json.dumps(owned, sort_keys=True, ensure_ascii=False).encode()
     return hashlib.blake2b(encoded, digest_size=16).hexdigest()

@@ -53,6 +53,7 @@ def to_incoming(
         replies_to_us=is_reply and replied is not None and replied.author.id == us.id,
         is_own=message.author.id == us.id,
         is_system=message.type not in SPOKEN_TYPES,
+        may_answer=_may_answer(message),
     )
 
 
@@ -150,6 +151,20 @@ def _mentions(message: discord.Message, us: discord.abc.User) -> bool:
     if own_role is not None and own_role in message.role_mentions:
         return True
     return us.id in message.raw_mentions and any(user.id == us.id for user in message.mentions)
+
+
+def _may_answer(message: discord.Message) -> bool:
+    """Whether we may write where it was said, by what is cached; yes where that is not known."""
+    channel = message.channel
+    us = message.guild.me if message.guild else None
+    if us is None or isinstance(channel, discord.PartialMessageable):
+        return True
+    if not isinstance(channel, discord.Thread):
+        return channel.permissions_for(us).send_messages
+    if channel.parent is None:
+        return True
+    ours = channel.permissions_for(us)
+    return ours.send_messages_in_threads and (ours.manage_threads or not channel.locked)
 
 
 # --- text

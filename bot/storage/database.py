@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 from bot.errors import StartupError, StorageUnavailable
 from bot.storage.migrations import Migration, load_migrations, migrate, refuse_newer
 from bot.storage.statements import Params, Row, Snapshot
-from bot.storage.writer import Job, Writer, as_unavailable
+from bot.storage.writer import LOCK_SLICE_MS, Job, Writer, as_unavailable
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +97,14 @@ class Database:
                     await _connect(resources, path, (busy, *_READER_PRAGMAS))
                     for _ in range(readers)
                 ]
-                writer = Writer(writing, queue_size=queue_size, batch_size=batch_size)
+                slice_ms = min(busy_timeout_ms, LOCK_SLICE_MS)
+                await writing.execute_fetchall(f"PRAGMA busy_timeout = {slice_ms}")
+                writer = Writer(
+                    writing,
+                    queue_size=queue_size,
+                    batch_size=batch_size,
+                    patience_s=busy_timeout_ms / 1000,
+                )
                 return cls(path, resources.pop_all(), writing, reading, writer)
         except (OSError, sqlite3.Error) as error:
             raise StartupError(
@@ -139,18 +146,20 @@ class Database:
         finally:
             self._idle.put_nowait(connection)
 
-    async def integrity_faults(self) -> list[str]:
-        """What SQLite finds wrong with the file; empty where all is well."""
-        rows = await self.fetch_all("PRAGMA integrity_check")
-        return [str(row[0]) for row in rows if row[0] != "ok"]
+    def hurry(self, *, after_s: float) -> None:
+        """After that time a write that finds the file locked by another program fails at once."""
+        self._writer.hurry(after_s=after_s)
 
-    async def close(self) -> None:
-        """Finish queued writes and reads, fold the log into the file, let go of the lock."""
+    async def close(self, *, grace_s: float = 0.5) -> None:
+        """Finish queued writes and reads, fold the log into the file, let go of the lock.
+
+        Waits at most `grace_s` for another program that holds the file locked.
+        """
         if self._closed:
             return
         self._closed = True
         async with self._resources:
-            await self._writer.close()
+            await self._writer.close(grace_s)
             for _ in self._readers:
                 await (await self._idle.get()).close()
             try:

@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,7 +61,13 @@ def refuse_newer(path: Path, known: int) -> None:
     if not path.exists():
         return
     path.open("r+b").close()
-    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=1)
+    address = f"{path.resolve().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(address, uri=True, timeout=1)) as connection:
+        fitting_version(connection, path, known)
+
+
+def fitting_version(connection: sqlite3.Connection, path: Path, known: int) -> int:
+    """The schema's version. Raises StartupError where it is newer, or the file no database."""
     try:
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     except sqlite3.OperationalError:  # locked, or beside it something that cannot be opened
@@ -69,10 +76,9 @@ def refuse_newer(path: Path, known: int) -> None:
         raise StartupError(
             "errors.storage.not_a_database", path=str(path), reason=str(error)
         ) from error
-    finally:
-        connection.close()
     if version > known:
         raise StartupError("errors.storage.newer", path=str(path), found=version, known=known)
+    return version
 
 
 async def migrate(connection: aiosqlite.Connection, migrations: tuple[Migration, ...]) -> int:

@@ -7,7 +7,9 @@ commit and its invalidations never part.
 
 import asyncio
 import logging
+import math
 import sqlite3
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -32,6 +34,10 @@ _STORAGE_FAULTS = tuple(
         *("CANTOPEN", "CORRUPT", "NOTADB", "NOMEM"),
     )
 )
+
+
+LOCK_SLICE_MS = 100
+"""SQLite cannot be called off while it waits for a lock, so it waits in slices of this length."""
 
 
 def as_unavailable(error: Exception) -> Exception:
@@ -67,13 +73,23 @@ class _TransactionLostError(Exception):
 
 
 class Writer:
-    """Owns the one connection that writes."""
+    """Owns the one connection that writes; its `busy_timeout` is LOCK_SLICE_MS at most.
+
+    `patience_s`: how long a batch waits while another program writes.
+    """
 
     def __init__(
-        self, connection: aiosqlite.Connection, *, queue_size: int, batch_size: int
+        self,
+        connection: aiosqlite.Connection,
+        *,
+        queue_size: int,
+        batch_size: int,
+        patience_s: float,
     ) -> None:
         self._connection = connection
         self._batch_size = batch_size
+        self._patience_s = patience_s
+        self._patient_until = math.inf
         self._queue: asyncio.Queue[_Pending | None] = asyncio.Queue(queue_size)
         self._closed = False
         self._task = asyncio.create_task(self._run(), name="storage-writer")
@@ -93,8 +109,13 @@ class Writer:
             raise StorageUnavailable("too many writes are waiting") from None
         return await asyncio.shield(future)
 
-    async def close(self) -> None:
-        """Finish what is queued, then stop."""
+    def hurry(self, *, after_s: float) -> None:
+        """After that time a batch that finds the file locked fails at once."""
+        self._patient_until = time.monotonic() + after_s
+
+    async def close(self, grace_s: float) -> None:
+        """Finish what is queued, then stop; waits no longer than this for another program."""
+        self._patient_until = min(self._patient_until, time.monotonic() + grace_s)
         if not self._closed:
             self._closed = True
             await self._queue.put(None)
@@ -125,7 +146,7 @@ class Writer:
 
     async def _commit(self, batch: list[_Pending]) -> None:
         try:
-            await self._connection.execute_fetchall("BEGIN IMMEDIATE")
+            await self._begin()
         except sqlite3.Error as error:  # busy or read-only: trying job by job would wait each time
             for pending in batch:
                 pending.resolve(Raised(error))
@@ -139,6 +160,19 @@ class Writer:
                     pending.resolve(Raised(lost.error))
                 else:
                     await self._commit([pending])
+
+    async def _begin(self) -> None:
+        begun = time.monotonic()
+        while True:
+            try:
+                await self._connection.execute_fetchall("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                until = min(begun + self._patience_s, self._patient_until)
+                is_busy = error.sqlite_errorname.startswith("SQLITE_BUSY")
+                if not is_busy or time.monotonic() >= until:
+                    raise
+            else:
+                return
 
     async def _commit_together(self, batch: list[_Pending]) -> None:
         settled = [(pending, *await self._run_in_savepoint(pending)) for pending in batch]

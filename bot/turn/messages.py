@@ -20,7 +20,10 @@ class Person:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncomingMessage:
-    """One message of a person (or of another bot). Mentions in `text` are person references."""
+    """One message of a person (or of another bot). Mentions in `text` are person references.
+
+    `may_answer`: whether we may write where it was said, as far as the transport knows.
+    """
 
     id: MessageId
     place: Place
@@ -34,6 +37,7 @@ class IncomingMessage:
     replies_to_us: bool = False
     is_own: bool = False
     is_system: bool = False
+    may_answer: bool = True
 
     def replying_to_us(self, *, ours: bool) -> "IncomingMessage":
         """The message, knowing whether what it replies to is ours."""

@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 from tests.discord_e2e.stage import Stage
-from tests.fakes import HttpError, Intent, LoopbackDiscord, LoopbackModel, MessageKind, Text
+from tests.fakes import (
+    HttpError,
+    Intent,
+    LoopbackDiscord,
+    LoopbackModel,
+    MessageKind,
+    Permission,
+    Text,
+)
 
 
 async def test_a_mention_is_answered_by_a_reply_that_grows(stage: Stage) -> None:
@@ -120,6 +128,34 @@ async def test_her_own_messages_are_not_answered(stage: Stage) -> None:
     await stage.ask("who are you?")
     await stage.ask("hello")
     assert len(stage.model.chats) == 2
+
+
+async def test_where_she_may_not_write_she_is_silent_and_asks_no_model(stage: Stage) -> None:
+    closed = stage.discord.channel("closed")
+    stage.discord.overwrite(closed, stage.discord.bot, deny=Permission.SEND_MESSAGES)
+    await stage.discord.say(stage.discord.alice, closed, "hello", mention_bot=True)
+    await stage.ask("hello")
+    assert (len(stage.model.chats), stage.count("turns")) == (1, 1)
+    stage.discord.remove_overwrite(closed, stage.discord.bot)
+    assert "and now?" in (await stage.ask("and now?", channel=closed)).content
+
+
+async def test_in_a_thread_where_she_may_not_write_she_asks_no_model(stage: Stage) -> None:
+    thread = stage.discord.thread(stage.discord.general, "about tea")
+    stage.discord.overwrite(
+        stage.discord.general, stage.discord.bot, deny=Permission.SEND_MESSAGES_IN_THREADS
+    )
+    await stage.discord.say(stage.discord.alice, thread, "hello", mention_bot=True)
+    await stage.ask("hello")
+    assert len(stage.model.chats) == 1
+
+
+async def test_what_was_said_where_she_may_not_write_is_heard_once_she_may(stage: Stage) -> None:
+    stage.discord.overwrite(stage.discord.general, stage.discord.bot, deny=Permission.SEND_MESSAGES)
+    await stage.chatter("the tea is ready", by=stage.discord.owner)
+    stage.discord.remove_overwrite(stage.discord.general, stage.discord.bot)
+    await stage.ask("what did Olga say?")
+    assert "Olga: the tea is ready" in stage.prompt.text
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """`madeleine check`: what it finds at Discord, and where it says to mend it."""
 
 import asyncio
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -85,6 +87,20 @@ async def test_a_discord_that_fails_is_named(empty_stage: Stage) -> None:
     assert found(await lines_of(empty_stage)) == [("fault", "errors.discord.unreachable")]
 
 
+# --- the command line
+
+
+async def checked(stage: Stage) -> tuple[int | None, str]:
+    """The exit code of `madeleine check`, and what it prints."""
+    child = await asyncio.create_subprocess_exec(
+        *stage.discord.child_command("check"),
+        env=stage.environment | {"COLUMNS": "1000"},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    told, _ = await asyncio.wait_for(child.communicate(), timeout=30)
+    return child.returncode, told.decode()
+
+
 @pytest.mark.parametrize(("permissions", "code"), [(DEFAULT_BOT, 0), (Permission.NONE, 1)])
 async def test_the_command_line_prints_what_it_found(
     empty_stage: Stage, permissions: Permission, code: int
@@ -92,13 +108,45 @@ async def test_the_command_line_prints_what_it_found(
     discord: LoopbackDiscord = empty_stage.discord
     discord.allow_bot(permissions)
     discord.change_role(discord.home.everyone, Permission.NONE)
-    child = await asyncio.create_subprocess_exec(
-        *discord.child_command("check"),
-        env=empty_stage.environment,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    told, _ = await asyncio.wait_for(child.communicate(), timeout=30)
-    assert child.returncode == code
-    text = " ".join(told.decode().split())
+    ended, text = await checked(empty_stage)
+    assert ended == code
     assert "the application is Madeleine" in text
     assert ("these permissions are missing: View Channels" in text) == bool(code)
+
+
+async def test_a_database_that_is_not_there_yet_is_well_and_not_made(empty_stage: Stage) -> None:
+    ended, text = await checked(empty_stage)
+    assert ended == 0
+    assert "will be made at the first start" in text
+    assert list(empty_stage.folder.iterdir()) == []
+
+
+async def test_a_database_in_use_by_her_is_well(stage: Stage) -> None:
+    ended, text = await checked(stage)
+    assert ended == 0
+    assert "opens, can be written, sound" in text
+    assert "a running Madeleine is using it, which is fine" in text
+    assert "hello" in (await stage.ask("hello")).content
+
+
+@pytest.mark.parametrize(
+    ("version", "code", "told"),
+    [(1, 0, "will be brought up to date at the next start"), (999, 1, "Update this program")],
+)
+async def test_another_schema_is_told_and_left_as_it_is(
+    empty_stage: Stage, version: int, code: int, told: str
+) -> None:
+    async with empty_stage.madeleine():
+        pass
+    with closing(sqlite3.connect(empty_stage.database)) as plain:
+        plain.execute(f"PRAGMA user_version = {version}")
+    before = empty_stage.database.read_bytes()
+    ended, text = await checked(empty_stage)
+    assert (ended, told in text) == (code, True)
+    assert empty_stage.database.read_bytes() == before
+
+
+async def test_what_is_no_database_is_a_fault(empty_stage: Stage) -> None:
+    empty_stage.database.write_text("dear diary, " * 200, encoding="utf-8")
+    ended, text = await checked(empty_stage)
+    assert (ended, "is not a database of mine" in text) == (1, True)

@@ -23,12 +23,13 @@ async def call(stage: Stage, text: str) -> Message:
 # --- Discord
 
 
-async def test_where_she_may_not_write_she_does_not_insist(stage: Stage) -> None:
-    stage.discord.overwrite(stage.discord.general, stage.discord.bot, deny=Permission.SEND_MESSAGES)
+async def test_where_her_words_are_refused_she_does_not_insist(stage: Stage) -> None:
+    """Her rights were taken away a moment ago, or there is a rule that she knows nothing of."""
+    stage.discord.fault(*SEND, status=403, code=50013, times=2)
     question = await call(stage, "hello")
     assert await stage.end_of_turn(question) == "failed"
     assert len(stage.discord.calls_to(*SEND)) <= 2  # once while it grows, once at the end
-    stage.discord.remove_overwrite(stage.discord.general, stage.discord.bot)
+    stage.discord.faults.clear()
     assert "and now?" in (await stage.ask("and now?")).content
 
 

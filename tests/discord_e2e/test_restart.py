@@ -2,7 +2,10 @@
 
 import asyncio
 import signal
+import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 
 from tests.discord_e2e.stage import Stage
 from tests.fakes import Message, Stall, Text, ToolCalls
@@ -110,6 +113,67 @@ async def test_what_was_said_is_kept_when_she_is_killed(empty_stage: Stage) -> N
     assert stage.rows("SELECT failure FROM turns WHERE message_id = ?", question.id) == [
         {"failure": "interrupted"}
     ]
+
+
+# --- while another program holds the database locked
+
+
+@contextmanager
+def locked(stage: Stage) -> Iterator[None]:
+    """A process beside hers holds the lock for writing until the end."""
+    with closing(sqlite3.connect(stage.database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+
+
+async def ended_in_time(stage: Stage, child: asyncio.subprocess.Process) -> str:
+    """What she logged, once she ended as she should: within five seconds, with code 0."""
+    begun = time.monotonic()
+    assert await stage.told_to_stop(child) == 0
+    assert time.monotonic() - begun < 5
+    log = (stage.folder / "stderr.txt").read_text("utf-8")
+    assert "Traceback" not in log
+    return log
+
+
+async def test_a_locked_database_holds_up_no_end(empty_stage: Stage) -> None:
+    """With a turn that has to be cut off, and with the waits of the defaults."""
+    stage = empty_stage
+    stage.settings["DISCORD__SHUTDOWN_TURNS_MS"] = "2500"
+    stage.model.queue(Text("one two three four", breaks=Stall(after=2, seconds=60)))
+    async with stage.process() as child:
+        await call(stage, "count")
+        await stage.discord.wait_for_reply(stage.discord.general, containing="one two")
+        with locked(stage):
+            assert "late_writes_lost writes=1" in await ended_in_time(stage, child)
+
+
+async def test_what_a_locked_database_kept_from_being_written_is_counted(
+    empty_stage: Stage,
+) -> None:
+    stage = empty_stage
+    stage.settings["STORAGE__BUSY_TIMEOUT_MS"] = "20"
+    async with stage.process() as child:
+        await stage.ask("hello")
+        with locked(stage):
+            question = await call(stage, "and you?")
+            await stage.discord.wait_for_reply(stage.discord.general, after=question)
+            assert "late_writes_lost writes=2" in await ended_in_time(stage, child)
+    async with stage.madeleine():
+        await stage.ask("do you know what I asked?")
+    assert "Alice: and you?" in stage.prompt.text
+
+
+async def test_what_could_be_written_at_last_is_written(empty_stage: Stage) -> None:
+    stage = empty_stage
+    stage.settings["STORAGE__BUSY_TIMEOUT_MS"] = "20"
+    async with stage.process() as child:
+        await stage.ask("hello")
+        with locked(stage):
+            question = await call(stage, "and you?")
+            await stage.discord.wait_for_reply(stage.discord.general, after=question)
+        assert "late_writes_lost" not in await ended_in_time(stage, child)
+    assert stage.count("buffer_entries") == 4
 
 
 # --- started again in this process

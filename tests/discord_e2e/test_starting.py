@@ -1,6 +1,8 @@
 """What `madeleine run` needs of Discord, and what it says where that is missing."""
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -71,6 +73,18 @@ async def test_a_second_one_on_the_same_database_is_refused(stage: Stage) -> Non
         await run_discord(stage.config(), stage.environment)
     assert caught.value.key == "errors.storage.locked"
     assert "hello" in (await stage.ask("hello")).content
+
+
+async def test_a_database_that_another_program_holds_is_named(empty_stage: Stage) -> None:
+    stage = empty_stage
+    stage.settings["STORAGE__BUSY_TIMEOUT_MS"] = "20"
+    async with stage.madeleine():
+        pass
+    with closing(sqlite3.connect(stage.database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        error = await refusal_of(stage)
+    assert error.key == "errors.storage.cannot_write"
+    assert str(stage.database) in t(error.key, "en-US", **error.params)
 
 
 async def test_the_command_line_says_what_to_mend_and_ends_with_two(empty_stage: Stage) -> None:

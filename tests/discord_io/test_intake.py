@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import discord
@@ -11,8 +11,9 @@ from bot.discord_io.intake import SeenMessages, to_incoming
 from bot.identifiers import MessageId
 from bot.turn.messages import IncomingMessage, Person
 from tests.discord_io.room import Listener, heard
-from tests.fakes import LoopbackDiscord, Message, MessageKind, Permission, User
+from tests.fakes import DEFAULT_BOT, LoopbackDiscord, Message, MessageKind, Permission, User
 from tests.fakes.discord import wire
+from tests.fakes.discord.events import Event
 
 
 class Intake:
@@ -130,6 +131,91 @@ async def test_what_discord_writes_itself_is_a_system_message(
     intake: Intake, kind: MessageKind
 ) -> None:
     assert (await intake.say("", kind=kind)).is_system
+
+
+# --- whether we may answer ----------------------------------------------------------------------
+
+
+async def test_a_message_may_be_answered_where_we_may_write(
+    intake: Intake, server: LoopbackDiscord
+) -> None:
+    direct = await server.say(server.alice, server.direct(server.alice), "hi")
+    assert (await intake.say("hi")).may_answer
+    assert (await intake.take(direct)).may_answer
+
+
+@pytest.mark.parametrize(
+    ("denied", "in_channel", "in_thread"),
+    [
+        (Permission.SEND_MESSAGES, False, True),
+        (Permission.SEND_MESSAGES_IN_THREADS, True, False),
+        (Permission.ADD_REACTIONS, True, True),
+    ],
+)
+async def test_what_we_may_not_write_in_may_not_be_answered(
+    intake: Intake,
+    server: LoopbackDiscord,
+    denied: Permission,
+    *,
+    in_channel: bool,
+    in_thread: bool,
+) -> None:
+    thread = server.thread(server.general)
+    server.overwrite(server.general, server.bot, deny=denied)
+    there = await intake.take(await server.say(server.alice, thread, "hi"))
+    assert ((await intake.say("hi")).may_answer, there.may_answer) == (in_channel, in_thread)
+
+
+@pytest.mark.parametrize(
+    ("locked", "more", "may_answer"),
+    [
+        (False, Permission.NONE, True),
+        (True, Permission.NONE, False),
+        (True, Permission.MANAGE_THREADS, True),
+    ],
+)
+async def test_a_locked_thread_is_for_those_who_manage_threads(
+    intake: Intake,
+    server: LoopbackDiscord,
+    *,
+    locked: bool,
+    more: Permission,
+    may_answer: bool,
+) -> None:
+    server.allow_bot(DEFAULT_BOT | more)
+    thread = server.thread(server.general)
+    server.archive(thread, locked=locked)
+    message = await intake.take(await server.say(server.alice, thread, "hi"))
+    assert message.may_answer == may_answer
+
+
+async def test_in_a_time_out_nothing_may_be_answered(
+    intake: Intake, server: LoopbackDiscord, client: Listener
+) -> None:
+    guild = client.get_guild(server.home.id)
+    assert guild is not None
+    for hours, may_answer in ((1, False), (-1, True)):
+        until = datetime.now(UTC) + timedelta(hours=hours)
+        data = wire.member_payload(server.membership(server.bot))
+        data |= {
+            "guild_id": str(server.home.id),
+            "communication_disabled_until": until.isoformat(),
+        }
+        bot_id = server.bot.id
+        server.publish(
+            Event(name="GUILD_MEMBER_UPDATE", data=data, guild=server.home, user_id=bot_id)
+        )
+        assert (await intake.say("hi")).may_answer is may_answer
+
+
+async def test_where_our_own_rights_are_not_known_they_are_not_denied(
+    intake: Intake, server: LoopbackDiscord, client: Listener
+) -> None:
+    guild = client.get_guild(server.home.id)
+    assert guild is not None
+    server.overwrite(server.general, server.bot, deny=Permission.SEND_MESSAGES)
+    guild._remove_member(guild.me)
+    assert (await intake.say("hi")).may_answer
 
 
 # --- mentions -----------------------------------------------------------------------------------

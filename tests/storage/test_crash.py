@@ -36,7 +36,6 @@ async def test_fifty_killed_processes_lose_nothing_acknowledged(tmp_path: Path) 
     async with opened(path) as database:
         kept = {row["key"] for row in await database.fetch_all("SELECT key FROM application_state")}
         assert {f"k{number}" for number in acknowledged if number} <= kept
-        assert await database.integrity_faults() == []
     with sqlite3.connect(path) as plain:
         assert plain.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     plain.close()

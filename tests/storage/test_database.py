@@ -11,6 +11,7 @@ from bot.errors import StartupError, StorageUnavailable
 from bot.storage.database import Database
 from bot.storage.migrations import Migration, load_migrations, split_statements
 from bot.storage.statements import Snapshot, Transaction
+from bot.storage.writer import LOCK_SLICE_MS
 from tests.storage.jobs import keep, opened
 
 HOLD = """
@@ -124,7 +125,7 @@ async def test_the_pragmas_are_in_force(tmp_path: Path) -> None:
             "synchronous": 2,
             "foreign_keys": 1,
             "secure_delete": 1,
-            "busy_timeout": 1_234,
+            "busy_timeout": LOCK_SLICE_MS,
         }
         assert (await database.read(pragmas))["busy_timeout"] == 1_234
         for _ in range(2):  # every reader
