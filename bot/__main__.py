@@ -1,4 +1,4 @@
-"""The command line: `madeleine run`, `try` and `check`."""
+"""The command line: `madeleine run`, `try`, `check` and `restore-run`."""
 
 import argparse
 import asyncio
@@ -9,21 +9,43 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bot.check import check
+from bot.clock import SystemClock
 from bot.config import Config, describe_fault, load_config
-from bot.errors import ConfigError, StartupError
+from bot.errors import ConfigError, StartupError, StorageUnavailable, UserError
+from bot.handoff.restore import restore_run
 from bot.i18n import t
+from bot.identifiers import RunId
+from bot.privacy.levels import Levels, PrivacyLevel
 from bot.run import run_discord
+from bot.storage.database import Database
 from bot.try_console import try_console
 from bot.try_model import ModelWishes
 
+log = logging.getLogger(__name__)
+
+REFUSED = 1
 CANNOT_START = 2
+INTERRUPTED = 130
+
+
+class EventFormatter(logging.Formatter):
+    """An event with its fields behind it: `late_writes_lost writes=3`."""
+
+    _own = frozenset((*vars(logging.makeLogRecord({})), "message", "asctime"))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        fields = (f"{key}={value}" for key, value in vars(record).items() if key not in self._own)
+        return " ".join((super().formatMessage(record), *fields))
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a command; returns its exit code: 0 well, 1 `check` found something, 2 cannot start."""
+    """Run a command; returns its exit code.
+
+    0 well, 1 `check` found something or `restore-run` may not, 2 cannot start.
+    """
     arguments = _parser().parse_args(argv)
     environ = dict(os.environ)
-    if arguments.command == "try" and arguments.data is not None:
+    if arguments.command in ("try", "restore-run") and arguments.data is not None:
         environ["MADELEINE__STORAGE__PATH"] = str(arguments.data / "madeleine.db")
     locale = "en-US"
     try:
@@ -37,7 +59,8 @@ def main(argv: list[str] | None = None) -> int:
     except StartupError as error:
         print(t(error.key, locale, **error.params), file=sys.stderr)
     except KeyboardInterrupt:
-        return 130
+        is_chat = arguments.command == "try" and arguments.script is None
+        return 0 if is_chat else INTERRUPTED  # Ctrl-C is one way to leave a chat
     return CANNOT_START
 
 
@@ -47,6 +70,8 @@ async def _run(arguments: argparse.Namespace, config: Config, environ: Mapping[s
             return await run_discord(config, environ)
         case "check":
             return await check(config, environ)
+        case "restore-run":
+            return await _restore_run(config, RunId(arguments.run))
         case _:
             wishes = ModelWishes(
                 base_url=arguments.base_url,
@@ -57,6 +82,31 @@ async def _run(arguments: argparse.Namespace, config: Config, environ: Mapping[s
             return await try_console(config, environ, wishes, script=arguments.script)
 
 
+async def _restore_run(config: Config, run: RunId) -> int:
+    path, clock = config.storage.database_path, SystemClock()
+    try:
+        if not path.exists():  # opening it would make one
+            raise UserError("errors.restore.unknown", run=run)
+        database = await Database.open(path, busy_timeout_ms=config.storage.busy_timeout_ms)
+        try:
+            levels = Levels(database, clock, PrivacyLevel[config.privacy.default_level])
+            await levels.load()
+            days = config.handoff.archive_days
+            restored = await restore_run(database, clock, levels, run, days=days)
+        finally:
+            await database.close()
+    except StorageUnavailable as error:
+        raise StartupError(
+            "errors.storage.cannot_write", path=str(path), reason=error.reason
+        ) from error
+    except UserError as error:
+        print(t(error.key, config.locale.default, **error.params), file=sys.stderr)
+        return REFUSED
+    counted = {"entries": restored.entries, "episodes": restored.episodes}
+    log.info("handoff_undone", extra={"run": run, **counted})
+    return 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="madeleine", description="A chatbot that remembers.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -64,6 +114,10 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--config", type=Path, required=True, metavar="FILE", help="the config file")
     checks = commands.add_parser("check", help="say what is missing, and how to mend it")
     checks.add_argument("--config", type=Path, metavar="FILE", help="the config file")
+    restores = commands.add_parser("restore-run", help="undo a handoff: what it took comes back")
+    restores.add_argument("run", metavar="ID", help="the run, as the log names it")
+    restores.add_argument("--config", type=Path, metavar="FILE", help="the config file")
+    restores.add_argument("--data", type=Path, metavar="DIR", help="where memory is kept")
     tries = commands.add_parser("try", help="talk in this terminal: no token, no account")
     tries.add_argument("--config", type=Path, metavar="FILE", help="a config file, if you have one")
     tries.add_argument("--data", type=Path, metavar="DIR", help="where memory is kept")
@@ -77,11 +131,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _log_to_stderr(config: Config, *, quiet: bool) -> None:
     """In a chat in the terminal only what is wrong may interrupt."""
-    logging.basicConfig(
-        level="ERROR" if quiet else config.logging.level,
-        stream=sys.stderr,
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(EventFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    logging.basicConfig(level="ERROR" if quiet else config.logging.level, handlers=[handler])
 
 
 if __name__ == "__main__":

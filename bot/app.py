@@ -10,14 +10,20 @@ from datetime import timedelta
 from bot.background import TaskOwner
 from bot.clock import Clock, SystemClock
 from bot.config import Config, ProviderConfig, RouteConfig, resolve_api_key
-from bot.errors import StorageUnavailable
+from bot.errors import StartupError, StorageUnavailable
 from bot.features import Features, Flag
+from bot.guild_settings import GuildSettings
+from bot.handoff import HandoffEngine
+from bot.handoff.handover import Handover
+from bot.handoff.look import Watch
+from bot.handoff.restore import drop_archive
 from bot.identifiers import UserId
 from bot.llm.client import ProviderSettings
 from bot.llm.routing import Router, RouterSettings
 from bot.llm.tokens import RatioSettings
 from bot.llm.trial import RetrySettings
 from bot.memory.intent import load_intent_packs
+from bot.memory.ledger import Ledger
 from bot.memory.long_term import LongTermMemory
 from bot.memory.people import People
 from bot.memory.short_term import ShortTermMemory
@@ -84,14 +90,22 @@ async def open_application(
         stack.push_async_callback(router.close)
         background = TaskOwner()
         stack.push_async_callback(background.close, grace_s=0)
-        services, rows = _services(config, clock, database, router, own_identity)
+        services, rows = _services(
+            _Ground(
+                config=config,
+                clock=clock,
+                database=database,
+                router=router,
+                background=background,
+                own_identity=own_identity,
+            )
+        )
         turn_rows = TurnRows(database, clock)
         await asyncio.to_thread(load_intent_packs)  # takes 0.3 s, too long for the event loop
         await services.levels.load()
-        interrupted = await turn_rows.fail_unfinished()
-        if interrupted:
-            log.info("turns_interrupted", extra={"turns": interrupted})
-        background.spawn("sweep", _sweep(services.short_term, rows))
+        await _close_interrupted(turn_rows, database)
+        background.spawn("sweep", _sweep(services, rows))
+        background.spawn("handoff-sweep", services.handoff.keep_sweeping())
         yield Application(
             services=services,
             receiver=_receiver(config, services),
@@ -101,34 +115,48 @@ async def open_application(
         )
 
 
-def _services(
-    config: Config,
-    clock: Clock,
-    database: Database,
-    router: Router,
-    own_identity: Callable[[], UserId | None],
-) -> tuple[TurnServices, ShortTermRows]:
+async def _close_interrupted(turn_rows: TurnRows, database: Database) -> None:
+    try:
+        interrupted = await turn_rows.fail_unfinished()
+    except StorageUnavailable as error:
+        raise StartupError(
+            "errors.storage.cannot_write", path=str(database.path), reason=error.reason
+        ) from error
+    if interrupted:
+        log.info("turns_interrupted", extra={"turns": interrupted})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ground:
+    """What everything else is built upon."""
+
+    config: Config
+    clock: Clock
+    database: Database
+    router: Router
+    background: TaskOwner
+    own_identity: Callable[[], UserId | None]
+
+
+def _services(ground: _Ground) -> tuple[TurnServices, ShortTermRows]:
+    config, clock, database = ground.config, ground.clock, ground.database
     levels = Levels(database, clock, PrivacyLevel[config.privacy.default_level])
     people = People(database)
-    rows = ShortTermRows(
-        database, clock, retention=timedelta(days=config.memory.stm_retention_days)
-    )
+    retention = timedelta(days=config.memory.stm_retention_days)
+    rows = ShortTermRows(database, clock, retention=retention)
     short_term = ShortTermMemory(rows, levels, clock, config.memory)
     long_term = LongTermMemory(database, people, levels, clock, config.memory)
-    tools = ToolRegistry(
-        (
-            CreateLongTermMemory(long_term),
-            UpdateLongTermMemory(long_term),
-            UpdateShortTermMemory(short_term, config.memory),
-        ),
-        timeout_s=config.turn.tool_timeout_s,
-    )
     configured = {flag: bool(getattr(config.features, flag)) for flag in Flag}
+    features = Features(database, clock, configured)
+    settings = GuildSettings(database, clock, default_zone=config.locale.zone)
+    allowance = Allowance(database, clock, config.budgets)
+    active = timedelta(hours=config.context.active_channel_hours)
     services = TurnServices(
         config=config,
         clock=clock,
         database=database,
-        features=Features(database, clock, configured),
+        features=features,
+        settings=settings,
         levels=levels,
         origins=Origins(database),
         people=people,
@@ -136,19 +164,68 @@ def _services(
         working=WorkingMemory(database),
         short_term=short_term,
         long_term=long_term,
-        tools=tools,
-        rings=Rings(
-            clock,
-            levels,
-            size=config.context.ring_messages,
-            active=timedelta(hours=config.context.active_channel_hours),
-        ),
-        allowance=Allowance(database, clock, config.budgets),
+        ledger=Ledger(database),
+        handoff=_handoff(ground, people, levels, features, settings, allowance),
+        tools=_tools(config, short_term, long_term),
+        rings=Rings(clock, levels, size=config.context.ring_messages, active=active),
+        allowance=allowance,
         late_writes=LateWrites(database, limit=config.storage.capture_queue_size),
-        chat=router.chat,
-        own_identity=own_identity,
+        chat=ground.router.chat,
+        own_identity=ground.own_identity,
     )
     return services, rows
+
+
+def _tools(config: Config, short_term: ShortTermMemory, long_term: LongTermMemory) -> ToolRegistry:
+    return ToolRegistry(
+        (
+            CreateLongTermMemory(long_term),
+            UpdateLongTermMemory(long_term),
+            UpdateShortTermMemory(short_term, config.memory),
+        ),
+        timeout_s=config.turn.tool_timeout_s,
+    )
+
+
+def _handoff(
+    ground: _Ground,
+    people: People,
+    levels: Levels,
+    features: Features,
+    settings: GuildSettings,
+    allowance: Allowance,
+) -> HandoffEngine:
+    config, clock, database = ground.config.handoff, ground.clock, ground.database
+    route = ground.router.handoff
+    watch = Watch(
+        database,
+        clock,
+        config,
+        people=people,
+        settings=settings,
+        chat=ground.router.chat,
+        own_identity=ground.own_identity,
+    )
+    handover = Handover(
+        database,
+        clock,
+        config,
+        levels=levels,
+        route=route,
+        embeddings=ground.router.embeddings,
+    )
+    return HandoffEngine(
+        database,
+        clock,
+        config,
+        watch=watch,
+        handover=handover,
+        features=features,
+        settings=settings,
+        route=route,
+        background=ground.background,
+        may_spend=allowance.has_left,
+    )
 
 
 def _receiver(config: Config, services: TurnServices) -> Receiver:
@@ -159,7 +236,11 @@ def _receiver(config: Config, services: TurnServices) -> Receiver:
             answer_other_bots=config.discord.answer_other_bots,
             bot_exchanges=config.turn.bot_exchanges,
         ),
-        queue=TurnQueue(lambda request: run_turn(services, request), limit=config.turn.queue_size),
+        queue=TurnQueue(
+            lambda request: run_turn(services, request),
+            limit=config.turn.queue_size,
+            joined_limit=config.turn.joined_max,
+        ),
         working=services.working,
         short_term=services.short_term,
         levels=services.levels,
@@ -167,12 +248,14 @@ def _receiver(config: Config, services: TurnServices) -> Receiver:
     )
 
 
-async def _sweep(short_term: ShortTermMemory, rows: ShortTermRows) -> None:
-    """Drop short-term memory that has outlived its time, now and every hour."""
+async def _sweep(services: TurnServices, rows: ShortTermRows) -> None:
+    """Drop what has outlived its time, now and every hour."""
     while True:
-        short_term.sweep()
+        services.short_term.sweep()
         try:
             await rows.drop_expired()
+            days = services.config.handoff.archive_days
+            await drop_archive(services.database, services.clock, days=days)
         except StorageUnavailable as unavailable:
             log.warning("sweep_waits", extra={"reason": unavailable.reason})
         await asyncio.sleep(_SWEEP_EVERY_S)

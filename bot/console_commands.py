@@ -6,10 +6,12 @@ from bot.clock import naturalize_time
 from bot.errors import StorageUnavailable, UserError
 from bot.features import Flag
 from bot.i18n import t
-from bot.identifiers import MemoryId
+from bot.identifiers import MemoryId, UserId
 from bot.memory.long_term import Actor, Listening, Memory, NewMemory, Scope, Source
 from bot.memory.references import show_names, typed_text
+from bot.memory.retelling import Reader, Retold, retell
 from bot.privacy.levels import EVERYWHERE, PrivacyLevel
+from bot.turn.handoff_answers import hand_over, health_rows
 from bot.turn.messages import IncomingMessage
 from bot.turn.reception import Receiver
 from bot.turn.services import TurnServices
@@ -27,7 +29,7 @@ class ConsoleCommands:
         self._locale = locale
 
     async def run(self, text: str, message: IncomingMessage) -> str:
-        """Run `/memory ...`, `/features ...`, `/privacy ...` or `/help`."""
+        """Run `/memory ...`, `/scene`, `/features ...`, `/privacy ...` or `/help`."""
         command, _, rest = text.partition(" ")
         words = rest.split(maxsplit=1)
         try:
@@ -36,6 +38,8 @@ class ConsoleCommands:
                     return t("console.help", self._locale)
                 case "/memory":
                     return await self._memory(words, message)
+                case "/scene":
+                    return await self._begin_scene(message)
                 case "/features":
                     return await self._features(words, message)
                 case "/privacy":
@@ -58,6 +62,10 @@ class ConsoleCommands:
                 return t("console.forgot", self._locale, text=self._shown(old, message))
             case ["forget", *_]:
                 return t("console.need_number", self._locale)
+            case ["handoff"]:
+                return await hand_over(self._services, listening, self._locale)
+            case ["health"]:
+                return await self._health(listening)
             case _:
                 return await self._show(message, listening)
 
@@ -83,26 +91,63 @@ class ConsoleCommands:
     async def _show(self, message: IncomingMessage, listening: Listening) -> str:
         personal = await self._services.long_term.held_about(message.author.id, listening)
         server = await self._services.long_term.server_memories(listening)
-        blocks = (("console.about_you", personal), ("console.about_server", server))
-        lines: list[str] = []
-        for heading, memories in blocks:
-            if memories:
-                lines.append(t(heading, self._locale))
-                lines += [self._line(memory, message) for memory in memories]
+        zone = await self._services.settings.zone(listening.server)
+        told = await self._retold(message, listening, zone)
+        more = [t("ui.memory.more", self._locale, count=told.more)] if told.more else []
+        blocks = (
+            ("console.about_you", [self._line(memory, message, zone) for memory in personal]),
+            ("console.about_server", [self._line(memory, message, zone) for memory in server]),
+            ("console.matters", told.matters),
+            ("console.episodes", (*told.episodes, *more)),
+        )
+        lines = [
+            line
+            for heading, block in blocks
+            if block
+            for line in (t(heading, self._locale), *block)
+        ]
         return "\n".join(lines) or t("console.nothing", self._locale)
 
-    def _line(self, memory: Memory, message: IncomingMessage) -> str:
-        zone = ZoneInfo(self._services.config.locale.zone)
+    async def _retold(
+        self, message: IncomingMessage, listening: Listening, zone: ZoneInfo
+    ) -> Retold:
+        services = self._services
+        persona = await services.personas.main(listening.server)
+        reader = Reader(
+            name_of=lambda user: self._name(user, message),
+            persona=persona.id,
+            persona_name=persona.name,
+            now=message.sent_at,
+            zone=zone,
+            locale=self._locale,
+        )
+        return await retell(
+            services.ledger, services.database, listening.audience, listening.lineage, reader
+        )
+
+    async def _health(self, listening: Listening) -> str:
+        rows = await health_rows(self._services, listening, self._locale)
+        lines = [
+            t("console.health", self._locale, label=row.label, value=row.value) for row in rows
+        ]
+        return "\n".join(lines) or t("ui.health.unknown", self._locale)
+
+    async def _begin_scene(self, message: IncomingMessage) -> str:
+        origin = await self._services.origins.of(message.place)
+        await self._services.handoff.begin_scene(origin.id, origin.guild_id)
+        return t("ui.scene.begun", self._locale)
+
+    def _line(self, memory: Memory, message: IncomingMessage, zone: ZoneInfo) -> str:
         age = naturalize_time(message.sent_at, memory.updated_at, zone, self._locale)
         text = self._shown(memory, message)
         return t("console.memory", self._locale, id=memory.id, text=text, age=age)
 
     def _shown(self, memory: Memory, message: IncomingMessage) -> str:
-        someone = t("people.someone", self._locale)
-        return show_names(
-            memory.content,
-            lambda user: message.author.name if user == message.author.id else someone,
-        )
+        return show_names(memory.content, lambda user: self._name(user, message))
+
+    def _name(self, user: UserId, message: IncomingMessage) -> str:
+        is_you = user == message.author.id
+        return message.author.name if is_you else t("people.someone", self._locale)
 
     async def _features(self, words: list[str], message: IncomingMessage) -> str:
         guild = message.place.guild_key

@@ -14,6 +14,8 @@ PersonaId = NewType("PersonaId", int)
 EntryId = NewType("EntryId", int)
 TurnId = NewType("TurnId", int)
 MemoryId = NewType("MemoryId", int)
+LedgerId = NewType("LedgerId", int)
+RunId = NewType("RunId", str)
 
 GLOBAL_LINEAGE = LineageId(0)
 """Reserved for global memories: read by every persona, never written by a model."""

@@ -7,12 +7,18 @@ from discord.ext import commands
 
 from bot.clock import naturalize_time
 from bot.discord_io.client import MadeleineBot
-from bot.discord_io.commands import Interaction, answer, locale_of, person_of, require_manager
+from bot.discord_io.commands import (
+    Interaction,
+    answer,
+    guild_of,
+    locale_of,
+    person_of,
+    require_manager,
+)
 from bot.discord_io.translation import text
-from bot.errors import UserError
 from bot.features import Flag, FlagState
+from bot.guild_settings import matching_zones
 from bot.i18n import t
-from bot.identifiers import GuildId
 
 FLAGS = [
     app_commands.Choice(name=text(f"features.flags.{flag.value}"), value=flag.value)
@@ -22,6 +28,8 @@ SWITCH = [
     app_commands.Choice(name=text("features.on"), value="on"),
     app_commands.Choice(name=text("features.off"), value="off"),
 ]
+
+MOST_OFFERED = 25
 
 
 @app_commands.guild_only()
@@ -42,9 +50,11 @@ class Features(
     async def show(self, interaction: Interaction) -> None:
         await interaction.response.defer(ephemeral=True)
         require_manager(interaction)
-        states = await self._bot.services.features.states(guild_of(interaction))
-        lines = [self._line(state, locale_of(interaction)) for state in states.values()]
-        await answer(interaction, "\n".join(lines))
+        guild, locale = guild_of(interaction), locale_of(interaction)
+        states = await self._bot.services.features.states(guild)
+        zone = await self._bot.services.settings.zone(guild)
+        lines = [self._line(state, zone, locale) for state in states.values()]
+        await answer(interaction, "\n".join((*lines, _zone_line(zone, locale))))
 
     @app_commands.command(
         name=text("features.set.name"), description=text("features.set.description")
@@ -62,9 +72,29 @@ class Features(
             guild, changed, enabled=state == "on", by=person_of(interaction).id
         )
         states = await self._bot.services.features.states(guild)
-        await answer(interaction, self._line(states[changed], locale_of(interaction)))
+        zone = await self._bot.services.settings.zone(guild)
+        await answer(interaction, self._line(states[changed], zone, locale_of(interaction)))
 
-    def _line(self, state: FlagState, locale: str) -> str:
+    @app_commands.command(
+        name=text("features.zone.name"), description=text("features.zone.description")
+    )
+    @app_commands.rename(zone=text("features.zone.zone.name"))
+    @app_commands.describe(zone=text("features.zone.zone.description"))
+    async def zone(self, interaction: Interaction, zone: str) -> None:
+        await interaction.response.defer(ephemeral=True)
+        require_manager(interaction)
+        guild, settings = guild_of(interaction), self._bot.services.settings
+        await settings.set_zone(guild, zone, person_of(interaction).id)
+        await answer(interaction, _zone_line(await settings.zone(guild), locale_of(interaction)))
+
+    @zone.autocomplete("zone")
+    async def offer_zones(
+        self, _interaction: Interaction, current: str
+    ) -> list[app_commands.Choice[str]]:
+        found = await matching_zones(current, most=MOST_OFFERED)
+        return [app_commands.Choice(name=zone, value=zone) for zone in found]
+
+    def _line(self, state: FlagState, zone: ZoneInfo, locale: str) -> str:
         """A flag, its meaning, its default, and who changed it when."""
         line = t(
             "ui.features.line",
@@ -76,18 +106,14 @@ class Features(
         )
         if state.changed_at is None:
             return line
-        zone = ZoneInfo(self._bot.config.locale.zone)
         now = self._bot.services.clock.now()
         age = naturalize_time(now, state.changed_at, zone, locale)
         changed = t("ui.features.changed", locale, person=f"<@{state.changed_by}>", age=age)
         return f"{line} {changed}"
 
 
-def guild_of(interaction: Interaction) -> GuildId:
-    """The server where a command was given. Raises UserError in a direct message."""
-    if interaction.guild_id is None:
-        raise UserError("errors.command.server_only")
-    return GuildId(interaction.guild_id)
+def _zone_line(zone: ZoneInfo, locale: str) -> str:
+    return t("ui.features.zone", locale, zone=zone.key)
 
 
 def _on_or_off(*, enabled: bool, locale: str) -> str:

@@ -16,13 +16,16 @@ from bot.discord_io.commands import (
     listening_of,
     locale_of,
     person_of,
+    require_keeper,
 )
 from bot.discord_io.translation import text
 from bot.i18n import t
-from bot.identifiers import MemoryId
-from bot.memory.long_term import Memory, NewMemory, Scope, Source
+from bot.identifiers import MemoryId, UserId
+from bot.memory.long_term import Listening, Memory, NewMemory, Scope, Source
 from bot.memory.references import show_names, typed_text
+from bot.memory.retelling import Reader, Retold, retell
 from bot.memory.short_term_rows import ShortTermText
+from bot.turn.handoff_answers import hand_over, health_rows
 
 ABOUT = [
     app_commands.Choice(name=text("memory.about.me"), value="me"),
@@ -50,10 +53,12 @@ class MemoryCommands(
         about_you = await services.long_term.held_about(person.id, listening)
         about_server = await services.long_term.server_memories(listening)
         note = await services.short_term.of_room(listening.audience, listening.lineage)
+        zone = await services.settings.zone(listening.server)
         blocks = (
-            self._block("ui.memory.about_you", about_you, locale),
-            self._block("ui.memory.about_server", about_server, locale),
-            self._note(note.text, locale) if note and note.text else "",
+            self._block("ui.memory.about_you", about_you, zone, locale),
+            self._block("ui.memory.about_server", about_server, zone, locale),
+            self._note(note.text, zone, locale) if note and note.text else "",
+            *_told(await self._retold(listening, zone, locale), locale),
         )
         await answer(interaction, "\n".join(filter(None, blocks)) or t("ui.memory.nothing", locale))
 
@@ -113,35 +118,86 @@ class MemoryCommands(
         done = t("ui.memory.forgot", locale_of(interaction), text=_mentions(old.content))
         await answer(interaction, done)
 
-    def _block(self, heading: str, memories: tuple[Memory, ...], locale: str) -> str:
-        if not memories:
-            return ""
-        return "\n".join((t(heading, locale), *(self._line(m, locale) for m in memories)))
+    @app_commands.command(
+        name=text("memory.handoff.name"), description=text("memory.handoff.description")
+    )
+    async def handoff(self, interaction: Interaction) -> None:
+        await interaction.response.defer(ephemeral=True)  # a run may take minutes
+        require_keeper(interaction)
+        listening = await listening_of(interaction)
+        done = await hand_over(self._bot.services, listening, locale_of(interaction))
+        await answer(interaction, done)
 
-    def _line(self, memory: Memory, locale: str) -> str:
+    @app_commands.command(
+        name=text("memory.health.name"), description=text("memory.health.description")
+    )
+    async def health(self, interaction: Interaction) -> None:
+        await interaction.response.defer(ephemeral=True)
+        require_keeper(interaction)
+        listening, locale = await listening_of(interaction), locale_of(interaction)
+        rows = await health_rows(self._bot.services, listening, locale)
+        lines = [t("ui.health.row", locale, label=row.label, value=row.value) for row in rows]
+        await answer(interaction, "\n".join(lines) or t("ui.health.unknown", locale))
+
+    async def _retold(self, listening: Listening, zone: ZoneInfo, locale: str) -> Retold:
+        services = self._bot.services
+        persona = await services.personas.main(listening.server)
+        reader = Reader(
+            name_of=_mention,
+            persona=persona.id,
+            persona_name=persona.name,
+            now=services.clock.now(),
+            zone=zone,
+            locale=locale,
+        )
+        return await retell(
+            services.ledger, services.database, listening.audience, listening.lineage, reader
+        )
+
+    def _block(
+        self, heading: str, memories: tuple[Memory, ...], zone: ZoneInfo, locale: str
+    ) -> str:
+        lines = [self._line(memory, zone, locale) for memory in memories]
+        return "\n".join((t(heading, locale), *lines)) if lines else ""
+
+    def _line(self, memory: Memory, zone: ZoneInfo, locale: str) -> str:
         """A memory with its number, its age and who told it."""
         return t(
             "ui.memory.line",
             locale,
             id=memory.id,
             text=_mentions(memory.content),
-            age=self._age(memory.updated_at, locale),
-            person=f"<@{memory.author}>",
+            age=self._age(memory.updated_at, zone, locale),
+            person=_mention(memory.author),
         )
 
-    def _note(self, note: ShortTermText, locale: str) -> str:
+    def _note(self, note: ShortTermText, zone: ZoneInfo, locale: str) -> str:
         lines = [f"{label}: {text}" for label, text in note.categories.items()]
         written = _mentions("\n".join(filter(None, (*lines, note.summary))))
-        return t("ui.memory.note", locale, text=written, age=self._age(note.written_at, locale))
+        age = self._age(note.written_at, zone, locale)
+        return t("ui.memory.note", locale, text=written, age=age)
 
-    def _age(self, moment: datetime, locale: str) -> str:
-        zone = ZoneInfo(self._bot.config.locale.zone)
+    def _age(self, moment: datetime, zone: ZoneInfo, locale: str) -> str:
         return naturalize_time(self._bot.services.clock.now(), moment, zone, locale)
+
+
+def _told(retold: Retold, locale: str) -> tuple[str, str]:
+    """Open matters, and what happened; each with its heading, or empty."""
+    more = [t("ui.memory.more", locale, count=retold.more)] if retold.more else []
+    matters, episodes = retold.matters, (*retold.episodes, *more)
+    return (
+        "\n".join((t("ui.memory.matters", locale), *matters)) if matters else "",
+        "\n".join((t("ui.memory.episodes", locale), *episodes)) if episodes else "",
+    )
 
 
 def _mentions(content: str) -> str:
     """A stored text for Discord, which shows a person's name of the day by itself."""
-    return show_names(content, lambda user: f"<@{user}>")
+    return show_names(content, _mention)
+
+
+def _mention(user: UserId) -> str:
+    return f"<@{user}>"
 
 
 async def setup(bot: MadeleineBot) -> None:

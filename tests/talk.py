@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zlib import crc32
@@ -20,10 +20,11 @@ from bot.turn.messages import Delivered, IncomingMessage, Person, TurnRequest
 from bot.turn.pipeline import run_turn
 from bot.turn.reception import Reception
 from bot.turn.report import TurnReport
-from tests.fakes import LoopbackModel, ModelRequest
+from tests.fakes import Json, LoopbackModel, ModelRequest
 
 GUILD = GuildId(500)
 BOT = UserId(1)
+NOTHING_KEPT = {"chunks": [], "resolved": []}
 START = datetime(2026, 3, 4, 15, 0, tzinfo=UTC)
 
 
@@ -91,10 +92,14 @@ class RecordedHistory:
 
 @dataclass
 class Talk:
-    """People talking to Madeleine; each `say` is one turn, run to its end."""
+    """People talking to Madeleine; each `say` is one turn, run to its end.
+
+    `keeper`: the model that handoffs ask; it keeps nothing unless a test has it answer otherwise.
+    """
 
     app: Application
     model: LoopbackModel
+    keeper: LoopbackModel
     clock: FakeClock
     history: RecordedHistory = field(default_factory=RecordedHistory)
     people: dict[str, Person] = field(default_factory=dict)
@@ -208,6 +213,15 @@ class Talk:
         by = self.person("Manager", manager=True).id
         await self.app.services.features.switch(guild, flag, enabled=on, by=by)
 
+    async def handoffs(self) -> None:
+        """Wait until every handoff that a turn left behind is done."""
+        while under_way := [
+            task
+            for task in asyncio.all_tasks()
+            if task.get_name().startswith(("handoff-look-", "handoff-run-"))
+        ]:
+            await asyncio.wait(under_way)
+
     @property
     def prompt(self) -> ModelRequest:
         """What the model was asked last."""
@@ -249,7 +263,7 @@ async def open_talk(
     """The application over a loopback model; open the same folder again for a restart."""
     clock = clock or FakeClock()
     config = talk_config(folder, environ)
-    async with LoopbackModel() as own_model:
+    async with LoopbackModel() as own_model, LoopbackModel() as keeper:
         served = model or own_model
         provider = ProviderSettings(
             name="loopback",
@@ -259,9 +273,11 @@ async def open_talk(
             tools=tools,
             short_term_memory_tool=short_term_memory_tool,
         )
-        routes = router_settings(config, {}, [provider])
+        handoff = replace(provider, name="handoff", base_url=keeper.base_url, max_context=32_768)
+        routes = replace(router_settings(config, {}, [provider]), handoff=(handoff,))
+        keeper.on(lambda _: None if keeper.queued else Json(NOTHING_KEPT))
         async with open_application(config, routes, clock=clock, own_identity=lambda: BOT) as app:
-            talk = Talk(app=app, model=served, clock=clock)
+            talk = Talk(app=app, model=served, keeper=keeper, clock=clock)
             talk._number = int(clock.now().timestamp() * 1000)
             await settled()
             yield talk

@@ -68,6 +68,18 @@ def test_a_phrase_changes_exactly_at_its_boundary(limit: timedelta, below: str, 
     assert (ago(now, now - limit + INSTANT), ago(now, now - limit)) == (below, at)
 
 
+@pytest.mark.parametrize("locale", LOCALES)
+@pytest.mark.parametrize(("limit", "below", "at"), BOUNDARIES)
+def test_the_boundaries_are_those_of_every_locale(
+    limit: timedelta, below: str, at: str, locale: str
+) -> None:
+    english, own = (catalogue().texts(one) for one in ("en-US", locale))
+    keys = {english[key]: key for key in (f"time.{name}" for name in NEAR_TO_FAR)}
+    now = NOON if limit != timedelta(hours=48) else NOON.replace(hour=20)
+    assert ago(now, now - limit + INSTANT, locale=locale) == own[keys[below]]
+    assert ago(now, now - limit, locale=locale) == own[keys[at]]
+
+
 @pytest.mark.parametrize("ahead", [timedelta(0), INSTANT, timedelta(days=400)])
 def test_the_future_is_just_now(ahead: timedelta) -> None:
     assert ago(NOON, NOON + ahead) == "just now"
@@ -82,6 +94,7 @@ def test_the_future_is_just_now(ahead: timedelta) -> None:
         ("2026-05-20T16:59", "earlier today, in the afternoon"),
         ("2026-05-20T17:00", "earlier today, in the evening"),
         ("2026-05-20T20:59", "earlier today, in the evening"),
+        ("2026-05-20T21:00", "earlier tonight"),
         ("2026-05-20T04:59", "last night"),
         ("2026-05-19T21:00", "last night"),
         ("2026-05-19T20:59", "yesterday evening"),

@@ -86,8 +86,8 @@ BEHAVIOUR = {
     "features.handoff_enabled": True, "features.recall_enabled": True,
     "features.streaming_enabled": True, "features.notices_enabled": True,
     "features.images_enabled": False, "features.member_teaching_enabled": True,
-    # The storage page, and the buffer's bound until something hands off.
-    "storage.batch": 256, "storage.busy_timeout_ms": 5_000, "memory.buffer_max_entries": 60,
+    # The storage page.
+    "storage.batch": 256, "storage.busy_timeout_ms": 5_000,
     "discord.token_env": "DISCORD_TOKEN",
 }  # fmt: skip
 

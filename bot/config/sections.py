@@ -53,6 +53,7 @@ class TurnConfig(Section):
     tool_timeout_s: int = Field(default=30, ge=1, le=600)
     max_failures_in_a_row: int = Field(default=3, ge=1, le=100)
     queue_size: int = Field(default=10, ge=0, le=1_000)
+    joined_max: int = Field(default=10, ge=0, le=100)
     bot_exchanges: int = Field(default=3, ge=0, le=100)
 
 
@@ -92,7 +93,6 @@ class MemoryConfig(Section):
     target_candidates: int = Field(default=3, ge=1, le=25)
     duplicate_similarity: Similarity = 92
     duplicate_nearest: int = Field(default=50, ge=1, le=1_000)
-    buffer_max_entries: int = Field(default=60, ge=1, le=10_000)
 
 
 class HandoffConfig(Section):

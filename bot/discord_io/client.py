@@ -23,7 +23,15 @@ from bot.turn.turn_rows import TurnRows
 
 log = logging.getLogger(__name__)
 
-COGS = ("cogs.chat", "cogs.memory", "cogs.features", "cogs.privacy")
+COGS = (
+    "cogs.chat",
+    "cogs.rooms",
+    "cogs.memory",
+    "cogs.features",
+    "cogs.channel",
+    "cogs.persona",
+    "cogs.privacy",
+)
 
 
 @dataclass(slots=True)

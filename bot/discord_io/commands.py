@@ -9,7 +9,7 @@ from bot.discord_io.splitter import split
 from bot.errors import Denied, UserError
 from bot.features import Flag
 from bot.i18n import t
-from bot.identifiers import UserId
+from bot.identifiers import GuildId, UserId
 from bot.memory.long_term import Actor, Listening
 from bot.turn.messages import Person
 
@@ -30,6 +30,13 @@ def person_of(interaction: Interaction) -> Person:
     return Person(
         id=UserId(user.id), name=user.display_name, is_manager=interaction.permissions.manage_guild
     )
+
+
+def guild_of(interaction: Interaction) -> GuildId:
+    """The server where a command was given. Raises UserError in a direct message."""
+    if interaction.guild_id is None:
+        raise UserError("errors.command.server_only")
+    return GuildId(interaction.guild_id)
 
 
 async def origin_of(interaction: Interaction) -> Origin:
@@ -64,6 +71,21 @@ def require_manager(interaction: Interaction) -> None:
     """Raise Denied for everybody else; Discord's own check can be set aside by a server."""
     if not interaction.permissions.manage_guild:
         raise Denied("errors.command.managers_only")
+
+
+def require_keeper(interaction: Interaction) -> None:
+    """Raise Denied for whoever does not look after the room: a direct message is the person's."""
+    if interaction.guild_id is not None:
+        require_manager(interaction)
+
+
+def require_speaker(interaction: Interaction) -> None:
+    """Raise Denied for whoever may not write where the command was given."""
+    allowed = interaction.permissions
+    in_thread = isinstance(interaction.channel, discord.Thread)
+    may_write = allowed.send_messages_in_threads if in_thread else allowed.send_messages
+    if interaction.guild_id is not None and not may_write:
+        raise Denied("errors.command.speakers_only")
 
 
 async def answer(interaction: Interaction, text: str) -> None:

@@ -79,27 +79,28 @@ async def ask_structured(
     model: type[M],
     *,
     max_tokens: int,
-    repair: bool = True,
+    repairs: int = 1,
     check: Callable[[M], None] | None = None,
+    paid: Callable[[Finished], None] | None = None,
 ) -> M:
     """A `model` from the route's answer; `check` may refuse one with a ValueError.
 
-    An answer that cannot be used is sent back once with the reasons. Raises
-    `ModelFault("malformed")` where that does not help, and whatever the route raises.
+    An answer that cannot be used is sent back `repairs` times with the reasons; `paid` is told of
+    every answer. Raises `ModelFault("malformed")` where that does not help, and whatever the route
+    raises.
     """
     request = ChatRequest(messages=messages, schema=strict_schema(model), max_tokens=max_tokens)
-    text = await _whole_answer(route, request)
-    try:
-        return _checked(text, model, check)
-    except ValueError as error:
-        problem = str(error)
-    if not repair:
-        raise ModelFault("malformed", problem)
-    text = await _whole_answer(route, _repairing(request, text, problem))
-    try:
-        return _checked(text, model, check)
-    except ValueError as error:
-        raise ModelFault("malformed", str(error)) from error
+    asked, problem = request, ""
+    for _ in range(repairs + 1):
+        text, finished = await _whole_answer(route, asked)
+        if paid is not None and finished is not None:
+            paid(finished)
+        try:
+            return _checked(text, model, check)
+        except ValueError as error:
+            problem = str(error)
+            asked = _repairing(request, text, problem)
+    raise ModelFault("malformed", problem)
 
 
 def _checked(text: str, model: type[M], check: Callable[[M], None] | None) -> M:
@@ -115,8 +116,8 @@ def _repairing(request: ChatRequest, answer: str, problem: str) -> ChatRequest:
     return replace(request, messages=(*request.messages, *said, asked))
 
 
-async def _whole_answer(route: Route, request: ChatRequest) -> str:
-    text = ""
+async def _whole_answer(route: Route, request: ChatRequest) -> tuple[str, Finished | None]:
+    text, finished = "", None
     async with aclosing(route.stream(request)) as events:
         async for event in events:
             match event:
@@ -125,5 +126,5 @@ async def _whole_answer(route: Route, request: ChatRequest) -> str:
                 case Restarted():
                     text = ""
                 case Finished():
-                    pass
-    return text
+                    finished = event
+    return text, finished

@@ -1,12 +1,20 @@
 """The people of one turn, under names and handles that are theirs alone while it lasts."""
 
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 
 from rapidfuzz import fuzz, process
 
 from bot.identifiers import UserId
+from bot.memory.quoting import without_hidden_signs
 from bot.memory.references import hide_names, show_names
+
+HANDLE = re.compile(r"(?<![A-Za-z0-9_])U[1-9][0-9]?(?![A-Za-z0-9_])")
+"""What stands for a person between a prompt and its answer."""
+
+_JOINER = "\u200d"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +98,13 @@ class Roster:
             matching=matching or NameMatching(),
         )
 
+    def with_free_handles(self, texts: Iterable[str]) -> "Roster":
+        """The roster with handles that nobody used as a word in these texts: "U2" may be a band."""
+        used = {word for text in texts for word in HANDLE.findall(text)}
+        free = (handle for number in count(1) if (handle := f"U{number}") not in used)
+        participants = tuple(replace(p, handle=next(free)) for p in self.participants)
+        return replace(self, participants=participants)
+
     def __contains__(self, user: UserId) -> bool:
         return user in self._by_user
 
@@ -133,6 +148,11 @@ class Roster:
         if ranked and ranked[0][1] >= self.matching.similarity and clear:
             return next(p.user for p in self.participants if p.name == ranked[0][2])
         return Ambiguous(candidates=tuple(str(name) for _, _, name in ranked))
+
+
+def plain_name(name: str) -> str:
+    """A display name on one line, without signs that only make it look like another's."""
+    return " ".join(without_hidden_signs(name.replace(_JOINER, "")).split())
 
 
 def _one_line(name: str) -> str:

@@ -1,6 +1,6 @@
 """Working memory: what was said in one room, entry by entry, as one lineage perceived it."""
 
-import logging
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from bot.audience import Audience
 from bot.clock import from_ms, to_ms
+from bot.config import HandoffConfig
 from bot.identifiers import (
     EntryId,
     GuildId,
@@ -19,14 +20,17 @@ from bot.identifiers import (
     UserId,
 )
 from bot.llm.tokens import estimate_tokens
+from bot.memory.buffers import BufferKey, note_entries, read_buffer
 from bot.storage.database import Database
 from bot.storage.statements import Row, Snapshot, Transaction
 from bot.storage.writer import Job
 
-log = logging.getLogger(__name__)
-
 _PLAIN_RATIO = 1.0
 """Stored token counts are plain; a model's learned ratio is applied where a prompt is made."""
+
+
+MOST_READ = 600
+"""Entries of one buffer that are read at once; more fit no prompt."""
 
 
 class EntryKind(StrEnum):
@@ -47,6 +51,22 @@ class Utterance:
     persona: PersonaId | None = None
     message_id: MessageId | None = None
     turn: TurnId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """What silences mean: from when on one begins a scene, and from when on a room is quiet."""
+
+    scene_silence: timedelta
+    goes_quiet: timedelta
+
+    @classmethod
+    def of(cls, config: HandoffConfig) -> "Pace":
+        """The pace that the config sets."""
+        return cls(
+            scene_silence=timedelta(minutes=config.scene_silence_min),
+            goes_quiet=timedelta(minutes=config.idle_turns * config.idle_turn_min),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,13 +93,16 @@ class WorkingMemory:
         self._database = database
 
     async def entries(self, audience: Audience, lineage: LineageId) -> tuple[Entry, ...]:
-        """The buffer of the room where the audience stands, oldest first."""
+        """The buffer of the room where the audience stands, oldest first.
+
+        Of a buffer that grew very long, because its handoffs failed, the newest entries.
+        """
         rows = await self._database.fetch_all(
             "SELECT * FROM buffer_entries WHERE origin_id = ? AND lineage_id = ?"
-            " ORDER BY said_at, id",
-            (audience.here, lineage),
+            " ORDER BY said_at DESC, id DESC LIMIT ?",
+            (audience.here, lineage, MOST_READ),
         )
-        return tuple(map(_entry, rows))
+        return tuple(map(_entry, reversed(rows)))
 
     async def forget_author(self, author: UserId, guild: GuildId) -> None:
         """Take everything a person said out of the buffers of one server, or of all (guild 0)."""
@@ -92,6 +115,31 @@ class WorkingMemory:
             )
 
         await self._database.write(job)
+
+
+async def oldest_entries(
+    db: Snapshot, origin: OriginId, lineage: LineageId, *, most: int
+) -> tuple[Entry, ...]:
+    """The oldest entries of a buffer, oldest first; what is pinned besides."""
+    rows = await db.fetch_all(
+        "SELECT * FROM (SELECT * FROM buffer_entries WHERE origin_id = ?1 AND lineage_id = ?2"
+        " AND pinned = 0 ORDER BY said_at, id LIMIT ?3) UNION ALL SELECT * FROM buffer_entries"
+        " WHERE origin_id = ?1 AND lineage_id = ?2 AND pinned = 1 ORDER BY said_at, id",
+        (origin, lineage, most),
+    )
+    return tuple(map(_entry, rows))
+
+
+async def handed_over(
+    db: Snapshot, lineage: LineageId, messages: Iterable[MessageId]
+) -> frozenset[MessageId]:
+    """Those of some messages that a handoff took out of a lineage's working memory lately."""
+    rows = await db.fetch_all(
+        "SELECT message_id FROM entry_archive WHERE lineage_id = ?"
+        " AND message_id IN (SELECT value FROM json_each(?))",
+        (lineage, json.dumps(sorted(messages))),
+    )
+    return frozenset(MessageId(row["message_id"]) for row in rows)
 
 
 def editing(message: MessageId, content: str) -> Job[None]:
@@ -111,7 +159,8 @@ def editing(message: MessageId, content: str) -> Job[None]:
 def forgetting(messages: Sequence[MessageId]) -> Job[None]:
     """The job that takes deleted messages out of all buffers.
 
-    A reply of several messages goes whole where one of them is deleted.
+    A reply of several messages goes whole where one of them is deleted. What was archived of them
+    or quoted goes too.
     """
 
     async def job(tx: Transaction) -> None:
@@ -122,6 +171,8 @@ def forgetting(messages: Sequence[MessageId]) -> Job[None]:
                 " (SELECT turn_id FROM turn_replies WHERE message_id = ?)",
                 (message,),
             )
+            await tx.execute("DELETE FROM entry_archive WHERE message_id = ?", (message,))
+            await tx.execute("DELETE FROM ledger_quotes WHERE message_id = ?", (message,))
 
     return job
 
@@ -131,26 +182,25 @@ async def add_entries(
     origin: OriginId,
     lineage: LineageId,
     utterances: Iterable[Utterance],
-    *,
-    scene_silence: timedelta,
-    limit: int,
+    pace: Pace,
 ) -> None:
     """Append what was said; a message that is captured already stays as it is.
 
-    A silence of `scene_silence` begins a scene; of more than `limit` entries the oldest go.
+    A silence begins a scene, and so does what a person or an event began one with.
     """
-    silence_ms = round(scene_silence.total_seconds() * 1000)
+    key = BufferKey(origin=origin, lineage=lineage)
+    buffer = await read_buffer(tx, key)
     last = await tx.fetch_one(
         "SELECT said_at, scene FROM buffer_entries WHERE origin_id = ? AND lineage_id = ?"
         " ORDER BY said_at DESC, id DESC LIMIT 1",
         (origin, lineage),
     )
-    last_at, scene = (last["said_at"], last["scene"]) if last else (None, 0)
+    last_at = from_ms(last["said_at"]) if last else None
+    scene = max(last["scene"] if last else 0, buffer.scene if buffer else 0)
     for utterance in utterances:
-        said_at = to_ms(utterance.said_at)
-        if last_at is not None and said_at - last_at >= silence_ms:
+        if last_at is not None and utterance.said_at - last_at >= pace.scene_silence:
             scene += 1
-        last_at = said_at if last_at is None else max(last_at, said_at)
+        last_at = max(last_at or utterance.said_at, utterance.said_at)
         await tx.execute(
             "INSERT INTO buffer_entries (origin_id, lineage_id, kind, author_id, persona_id,"
             " content, message_id, turn_id, said_at, scene, tokens)"
@@ -158,11 +208,21 @@ async def add_entries(
             " ON CONFLICT (origin_id, lineage_id, message_id) DO NOTHING",
             (
                 *(origin, lineage, EntryKind.DIALOGUE, utterance.author, utterance.persona),
-                *(utterance.content, utterance.message_id, utterance.turn, said_at, scene),
+                *(utterance.content, utterance.message_id, utterance.turn),
+                *(to_ms(utterance.said_at), scene),
                 estimate_tokens(utterance.content, _PLAIN_RATIO),
             ),
         )
-    await _keep_bounded(tx, origin, lineage, limit)
+    if last_at is not None:
+        await note_entries(tx, key, scene=scene, due_at=last_at + pace.goes_quiet)
+
+
+async def drop_entries(tx: Transaction, entries: Iterable[EntryId]) -> int:
+    """Delete entries that nothing takes over; returns how many there were."""
+    return await tx.execute(
+        "DELETE FROM buffer_entries WHERE pinned = 0 AND id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(entries)),),
+    )
 
 
 async def advance_cursor(
@@ -185,21 +245,6 @@ async def cursor_of(db: Snapshot, origin: OriginId, lineage: LineageId) -> Messa
             (origin, lineage),
         )
     )
-
-
-async def _keep_bounded(tx: Transaction, origin: OriginId, lineage: LineageId, limit: int) -> None:
-    surplus = await tx.execute(
-        "DELETE FROM buffer_entries WHERE id IN (SELECT id FROM buffer_entries"
-        " WHERE origin_id = ? AND lineage_id = ? AND pinned = 0"
-        " ORDER BY said_at DESC, id DESC LIMIT -1 OFFSET ?)",
-        (origin, lineage, limit),
-    )
-    if surplus > 0:
-        tx.after_commit(
-            lambda: log.info(
-                "buffer_full", extra={"origin": origin, "lineage": lineage, "deleted": surplus}
-            )
-        )
 
 
 def _entry(row: Row) -> Entry:

@@ -1,5 +1,6 @@
 """Where things were said: the stored places, and who of them is heard where."""
 
+import json
 from dataclasses import replace
 
 from bot.audience import Audience, Origin, OriginKind, Place
@@ -19,7 +20,11 @@ class Origins:
         self._known: dict[tuple[OriginKind, ChannelId], tuple[Place, Origin]] = {}
 
     async def of(self, place: Place) -> Origin:
-        """The origin of a place; its row is made, or brought up to date where the place changed."""
+        """The origin of a place; its row is made, or brought up to date where the place changed.
+
+        StorageUnavailable where that has to be written and cannot be: a room without a row has no
+        turn, no memory and no audience, and nothing that waits to be captured could name it.
+        """
         key = (place.kind, place.channel_id)
         unnamed = replace(place, name="")
         known = self._known.get(key)
@@ -30,6 +35,20 @@ class Origins:
             origin = await self._database.write(_keep_job(unnamed))
         self._known[key] = (unnamed, origin)
         return origin
+
+    async def known_in(self, channel: ChannelId) -> tuple[Origin, ...]:
+        """The origins that a channel, a thread or a direct message has so far; makes none.
+
+        There may be two: a thread of which Discord had not yet told us that it is one was a
+        channel.
+        """
+        rooms = json.dumps([kind for kind in OriginKind if kind is not OriginKind.SERVER])
+        rows = await self._database.fetch_all(
+            "SELECT * FROM origins WHERE kind IN (SELECT value FROM json_each(?))"
+            " AND channel_id = ? ORDER BY id",
+            (rooms, channel),
+        )
+        return tuple(map(_origin, rows))
 
     async def of_server(self, guild: GuildId) -> Origin:
         """The origin that stands for a whole server: what is said there is for all its rooms."""

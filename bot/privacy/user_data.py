@@ -25,6 +25,7 @@ _PERSON: Mapping[str, str] = {
     "ledger_sources": "said_by",
     "ledger_quotes": "said_by",
     "ledger_people": "user_id",
+    "ledger_versions": "people quotes",
     "entry_archive": "author_id",
     "short_term_memories": "written_by",
     "short_term_categories": "changed_by",
@@ -45,6 +46,7 @@ _TEXT: Mapping[str, str] = {
     "handoff_runs": "reason",
     "ledger_entries": "content",
     "ledger_quotes": "content",
+    "ledger_versions": "content",
     "entry_archive": "content",
     "short_term_memories": "summary categories",
     "short_term_categories": "label description",
@@ -72,19 +74,25 @@ _NEUTRAL: Mapping[str, str] = {
         "id origin_id lineage_id kind persona_id message_id turn_id said_at scene pinned"
         " version tokens"
     ),
+    "buffers": (
+        "origin_id lineage_id scene due_at ended_at scene_fired state_fired failures failed_at"
+        " hidden"
+    ),
     "handoff_runs": (
         "id origin_id lineage_id kind state failure candidates model started_at ended_at"
+        " episodes promoted forgotten pinned"
     ),
     "ledger_entries": (
         "id origin_id lineage_id run_id position importance scene happened_from happened_until"
         " created_at embedding_model embedding_dimension"
     ),
-    "ledger_sources": "ledger_id entry_id message_id said_at",
+    "ledger_sources": "ledger_id entry_id message_id said_at run_id",
     "ledger_quotes": "ledger_id position persona_id message_id",
     "ledger_people": "ledger_id",
+    "ledger_versions": "ledger_id run_id importance happened_from happened_until ended_at",
     "entry_archive": (
-        "entry_id run_id origin_id lineage_id kind persona_id message_id said_at scene pinned"
-        " version tokens archived_at"
+        "entry_id run_id origin_id lineage_id kind persona_id message_id turn_id said_at scene"
+        " pinned version tokens archived_at"
     ),
     "short_term_memories": "origin_id lineage_id parent_id written_at",
     "short_term_categories": "guild_id position changed_at",

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar, assert_never
 
 from pydantic import BaseModel, ValidationError
 
@@ -51,6 +51,8 @@ def outcome_name(outcome: Outcome) -> OutcomeName:
             return "retry"
         case Failed():
             return "failed"
+        case _:
+            assert_never(outcome)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

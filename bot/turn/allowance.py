@@ -47,13 +47,21 @@ class Allowance:
             "user_id", user, config.person_daily_tokens, config.person_daily_money
         ):
             return Refusal(key="turn.budget_person", params={"count": _hours_left(now)})
-        if guild and await self._is_spent(
-            "guild_id", guild, config.guild_daily_tokens, config.guild_daily_money
-        ):
+        if not await self.has_left(guild):
             return Refusal(key="turn.budget_guild", params={"count": _hours_left(now)})
         _note(self._person_turns, user, now)
         _note(self._guild_turns, guild, now)
         return None
+
+    async def has_left(self, guild: GuildId) -> bool:
+        """Whether a server's budget of the day lasts for work that nobody waits for."""
+        config = self._config
+        return not (
+            guild
+            and await self._is_spent(
+                "guild_id", guild, config.guild_daily_tokens, config.guild_daily_money
+            )
+        )
 
     async def _is_spent(self, column: str, subject: int, tokens: int, money: int) -> bool:
         if not (tokens or money):

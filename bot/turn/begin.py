@@ -12,7 +12,7 @@ from bot.identifiers import EntryId, LineageId, MessageId, TurnId, UserId
 from bot.llm.tokens import estimate_tokens
 from bot.memory import working
 from bot.memory.people import keep_names
-from bot.memory.working import Entry, EntryKind, Utterance
+from bot.memory.working import Entry, EntryKind, Pace, Utterance
 from bot.persona.personas import Persona
 from bot.privacy.levels import PrivacyLevel
 from bot.storage.statements import Snapshot, Transaction
@@ -42,17 +42,20 @@ class Begun:
 async def begin(services: TurnServices, request: TurnRequest) -> Begun | None:
     """Capture what was said since the last turn and record this one.
 
-    None where the message was taken before, or its author went FULL while it waited. Where the
-    database cannot be written the turn goes on, and the capture waits.
+    None where the message was taken before, its author went FULL while it waited, or the persona
+    answers nobody now. Where the database cannot be written the turn goes on, and the capture
+    waits.
     """
     place, author = request.message.place, request.message.author
     if services.levels.of(author.id, place.guild_key) is PrivacyLevel.FULL:
         return None
-    origin = await services.origins.of(place)
     persona = await services.personas.main(place.guild_key)
+    if not persona.takes_turns:
+        return None
+    origin = await services.origins.of(place)
     await _fill_ring(services, request)
     await services.late_writes.retry()
-    current = _as_it_stands(services, request)
+    current = as_it_stands(services, request)
     if current is None:
         return None
     request = current
@@ -91,7 +94,7 @@ async def begin(services: TurnServices, request: TurnRequest) -> Begun | None:
             origin=origin,
             persona=persona,
             names=names,
-            uncaptured=tuple(_as_entry(message, persona) for message in uncaptured),
+            uncaptured=tuple(as_entry(message, persona) for message in uncaptured),
         )
     if turn is None:
         return None
@@ -113,7 +116,7 @@ async def _fill_ring(services: TurnServices, request: TurnRequest) -> None:
             services.rings.load(place.channel_id, newest)
 
 
-def _as_it_stands(services: TurnServices, request: TurnRequest) -> TurnRequest | None:
+def as_it_stands(services: TurnServices, request: TurnRequest) -> TurnRequest | None:
     """The request after what was edited or deleted meanwhile; None where its message is gone."""
     message = services.rings.as_it_stands(request.message)
     joined = (services.rings.as_it_stands(one) for one in request.joined)
@@ -129,6 +132,19 @@ def _since_last_time(services: TurnServices, request: TurnRequest) -> tuple[Inco
     return tuple(messages[key] for key in sorted(messages))
 
 
+def _still_standing(
+    services: TurnServices, said: tuple[IncomingMessage, ...]
+) -> tuple[IncomingMessage, ...]:
+    """What may be kept of it now: a capture that waited for the database may be late."""
+
+    def may_keep(message: IncomingMessage) -> bool:
+        level = services.levels.of(message.author.id, message.place.guild_key)
+        return message.is_own or level is not PrivacyLevel.FULL
+
+    current = map(services.rings.as_it_stands, said)
+    return tuple(message for message in current if message is not None and may_keep(message))
+
+
 async def _capture(
     tx: Transaction,
     services: TurnServices,
@@ -138,13 +154,14 @@ async def _capture(
     said: tuple[IncomingMessage, ...],
     asked: set[MessageId],
 ) -> None:
+    standing = _still_standing(services, said)
+    new = await _new_messages(tx, origin, lineage, standing, asked)
     await working.add_entries(
         tx,
         origin.id,
         lineage,
-        [_utterance(m, persona) for m in await _new_messages(tx, origin, lineage, said, asked)],
-        scene_silence=timedelta(minutes=services.config.handoff.scene_silence_min),
-        limit=services.config.memory.buffer_max_entries,
+        [_utterance(message, persona) for message in new],
+        Pace.of(services.config.handoff),
     )
 
 
@@ -155,11 +172,15 @@ async def _new_messages(
     said: tuple[IncomingMessage, ...],
     asked: set[MessageId],
 ) -> list[IncomingMessage]:
-    """What lies beyond the cursor, and what is asked: the ring may have lost it before."""
+    """What lies beyond the cursor, and what is asked: the ring may have lost it before.
+
+    What a handoff took while the turn waited does not come back.
+    """
     cursor = await working.cursor_of(db, origin.id, lineage)
     new = [message for message in said if message.id > cursor or message.id in asked]
-    replies = await known_replies(db, [message.id for message in new if message.is_own])
-    return [message for message in new if message.id not in replies]
+    known = await known_replies(db, [message.id for message in new if message.is_own])
+    known |= await working.handed_over(db, lineage, asked)
+    return [message for message in new if message.id not in known]
 
 
 def _utterance(message: IncomingMessage, persona: Persona) -> Utterance:
@@ -172,7 +193,7 @@ def _utterance(message: IncomingMessage, persona: Persona) -> Utterance:
     )
 
 
-def _as_entry(message: IncomingMessage, persona: Persona) -> Entry:
+def as_entry(message: IncomingMessage, persona: Persona) -> Entry:
     """A message as the prompt needs it, without a row."""
     return Entry(
         id=EntryId(0),

@@ -2,18 +2,20 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from bot.clock import naturalize_time
 from bot.identifiers import MemoryId, UserId
 from bot.llm.tokens import estimate_tokens
+from bot.memory.ledger import Episode, Quote
 from bot.memory.long_term import Memory
+from bot.memory.quoting import FEWEST_CHARACTERS, quoted, shortened
 from bot.memory.roster import Participant
 from bot.memory.short_term import ShortTermEntry
+from bot.memory.transcript import PROMPT_LOCALE
 from bot.prompts import prompt
 from bot.turn.budget import Budget
 from bot.turn.context import TurnContext
-from bot.turn.history import PROMPT_LOCALE
-from bot.turn.quoting import FEWEST_CHARACTERS, quoted, shortened
 
 _SHORTEST_LINE = 8
 """Tokens below which no line of a memory fits any more."""
@@ -26,15 +28,20 @@ class Blocks:
 
     server: str
     people: str
+    recalled: str
     room_note: str
     other_rooms: str
+    matters: str
     of_server: Mapping[str, MemoryId] = field(default_factory=dict[str, MemoryId])
     of_people: Mapping[str, MemoryId] = field(default_factory=dict[str, MemoryId])
 
     @property
     def text(self) -> str:
         """The blocks that say something, in the order of the prompt."""
-        blocks = (self.server, self.people, self.room_note, self.other_rooms)
+        blocks = (
+            *(self.server, self.people, self.recalled),
+            *(self.room_note, self.other_rooms, self.matters),
+        )
         return "\n\n".join(filter(None, blocks))
 
     @property
@@ -47,7 +54,7 @@ class Blocks:
 
     def cut(self) -> "Blocks | None":
         """The same without the block that is missed least; None where nothing is left to cut."""
-        for name in ("other_rooms", "people", "server", "room_note"):
+        for name in ("recalled", "other_rooms", "people", "server", "room_note", "matters"):
             if getattr(self, name):
                 return replace(self, **{name: ""})
         return None
@@ -66,6 +73,8 @@ def memory_blocks(context: TurnContext, budget: Budget, ratio: float) -> Blocks:
     return Blocks(
         server=_block(heading, lines),
         people=_people(context, personal, facts),
+        recalled=_recalled(context, _Allowance(budget.recalled, ratio, within=together)),
+        matters=_matters(context, _Allowance(budget.matters, ratio)),
         room_note=_room_note(context, short_term),
         other_rooms=_other_rooms(context, short_term),
         of_server=of_server,
@@ -170,6 +179,57 @@ def _name_line(participant: Participant, context: TurnContext) -> str:
     speaks = participant.user == context.speaker.id
     key = "blocks.speaking" if speaks else "blocks.person"
     return prompt(key, handle=participant.handle, name=participant.name)
+
+
+def _recalled(context: TurnContext, allowance: _Allowance) -> str:
+    """Episodes, the best that fit, told in order of time."""
+    heading = prompt("blocks.recalled")
+    if not (context.episodes and allowance.takes(heading)):
+        return ""
+    lines: list[tuple[datetime, str]] = []
+    for episode in context.episodes:
+        line = _episode(episode, context)
+        if allowance.takes(line):
+            lines.append((episode.happened_from, line))
+    return _block(heading, [line for _, line in sorted(lines)])
+
+
+def _episode(episode: Episode, context: TurnContext) -> str:
+    """What happened and when, with what was said word for word."""
+    show = context.roster.show
+    quotes = (
+        prompt(
+            "blocks.quote", name=_quoted_speaker(quote, context), text=quoted(show(quote.content))
+        )
+        for quote in episode.quotes
+    )
+    age = naturalize_time(context.now, episode.happened_until, context.zone, PROMPT_LOCALE)
+    text = quoted(show(episode.content))
+    return " ".join((prompt("blocks.episode", age=age, text=text), *quotes))
+
+
+def _quoted_speaker(quote: Quote, context: TurnContext) -> str:
+    if quote.said_by is not None:
+        return context.roster.name(quote.said_by)
+    own = quote.persona == context.persona.id
+    return context.persona.name if own else context.roster.someone
+
+
+def _matters(context: TurnContext, allowance: _Allowance) -> str:
+    """What is still open here, the newest first where not all of it fits."""
+    heading = prompt("blocks.matters")
+    if not (context.matters and allowance.takes(heading)):
+        return ""
+    lines = [
+        prompt(
+            "blocks.episode",
+            age=naturalize_time(context.now, matter.happened_from, context.zone, PROMPT_LOCALE),
+            text=quoted(context.roster.show(matter.content)),
+        )
+        for matter in context.matters
+    ]
+    newest = [line for line in reversed(lines) if allowance.takes(line)]
+    return _block(heading, newest[::-1])
 
 
 def _room_note(context: TurnContext, allowance: _Allowance) -> str:

@@ -1,35 +1,39 @@
 """The context stage: everything that the prompt of one turn is made of, read once."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import count
 from zoneinfo import ZoneInfo
 
 from bot.audience import Audience, Origin
 from bot.features import Flag
 from bot.i18n import t
-from bot.identifiers import UserId
+from bot.identifiers import LedgerId, MessageId, UserId
+from bot.memory.buffers import BufferKey
 from bot.memory.intent import has_explicit_long_term_memory_intent
+from bot.memory.ledger import Episode, Matter
 from bot.memory.long_term import Listening, Memory
-from bot.memory.references import referenced_people
-from bot.memory.roster import NameMatching, Roster
+from bot.memory.recall import Question, recall
+from bot.memory.references import named_people, referenced_people
+from bot.memory.roster import NameMatching, Roster, plain_name
 from bot.memory.short_term import ShortTermEntry
+from bot.memory.transcript import PROMPT_LOCALE, View
 from bot.memory.working import Entry
 from bot.persona.personas import Persona
-from bot.turn.begin import Begun
-from bot.turn.history import PROMPT_LOCALE, View
+from bot.turn.begin import Begun, as_entry, as_it_stands
 from bot.turn.messages import Person, TurnRequest
-from bot.turn.quoting import HANDLE, without_hidden_signs
 from bot.turn.services import TurnServices
 
 MOST_PARTICIPANTS = 25
-_JOINER = "\u200d"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnContext:
-    """What is known at the start of a turn; nothing in it changes while the turn runs."""
+    """What is known at the start of a turn; nothing in it changes while the turn runs.
+
+    `entries` are without what is pinned: that is told as one of the open `matters`. `episodes`: the
+    best first.
+    """
 
     request: TurnRequest
     origin: Origin
@@ -41,6 +45,8 @@ class TurnContext:
     personal_memories: Mapping[UserId, tuple[Memory, ...]]
     room_note: ShortTermEntry | None
     other_rooms: tuple[ShortTermEntry, ...]
+    episodes: tuple[Episode, ...]
+    matters: tuple[Matter, ...]
     flags: frozenset[Flag]
     explicit_long_term_memory_intent: bool
     now: datetime
@@ -52,6 +58,11 @@ class TurnContext:
         return self.request.message.author
 
     @property
+    def buffer(self) -> BufferKey:
+        """Whose working memory this turn reads."""
+        return BufferKey(origin=self.origin.id, lineage=self.persona.lineage)
+
+    @property
     def listening(self) -> Listening:
         """From where this turn reads memories."""
         return Listening(
@@ -61,16 +72,37 @@ class TurnContext:
     @property
     def view(self) -> View:
         """From where this turn reads entries."""
-        return View(persona=self.persona.id, roster=self.roster, now=self.now, zone=self.zone)
+        return View(
+            persona=self.persona.id,
+            roster=self.roster,
+            now=self.now,
+            zone=self.zone,
+            asked=frozenset(message.id for message in self.request.messages),
+        )
 
 
 async def read_context(services: TurnServices, request: TurnRequest, begun: Begun) -> TurnContext:
-    """Read what the prompt needs: the gate, who takes part, memories, notes, working memory."""
+    """Read what the prompt needs: the gate, who takes part, memories, notes, working memory.
+
+    What joined the turn and was edited or deleted since is in it as it stands now. (Where the
+    message that started it is gone, the queue is ending the turn.)
+    """
     guild = begun.origin.guild_id
     audience = await services.origins.audience_in(begun.origin)
     listening = Listening(server=guild, lineage=begun.persona.lineage, audience=audience)
     entries = await services.working.entries(audience, begun.persona.lineage)
-    entries = _question_last(_with_uncaptured(entries, begun), request)
+    request = as_it_stands(services, request) or request
+    entries = _as_they_stand(_with_uncaptured(entries, begun, request), begun, request)
+    entries = _question_last(entries, request)
+    states = await services.features.states(guild)
+    flags = frozenset(flag for flag, state in states.items() if state.enabled)
+    matters = await services.ledger.open_matters(audience, begun.persona.lineage)
+    told_already = {matter.id for matter in matters}
+    episodes = (
+        await _recalled(services, request, audience, listening, told_already)
+        if Flag.RECALL in flags
+        else ()
+    )
     takes_part = _participants(request, entries)
     server_memories = await services.long_term.server_memories(listening)
     personal = {
@@ -80,44 +112,93 @@ async def read_context(services: TurnServices, request: TurnRequest, begun: Begu
     other_rooms = services.short_term.of_other_rooms(
         audience, begun.persona.lineage, services.config.context.other_channels
     )
-    states = await services.features.states(guild)
+    memories = [*server_memories, *(memory for known in personal.values() for memory in known)]
+    quotes = [quote for episode in episodes for quote in episode.quotes]
+    told = [one.content for one in (*entries, *memories, *episodes, *quotes, *matters)]
+    told_by = [
+        *(entry.author for entry in entries),
+        *(memory.author for memory in memories),
+        *(quote.said_by for quote in quotes),
+    ]
     return TurnContext(
         request=request,
         origin=begun.origin,
         persona=begun.persona,
         audience=audience,
-        roster=await _roster(
-            services,
-            request,
-            begun,
-            takes_part,
-            _texts(entries, server_memories, personal),
-            {memory.author for memory in _memories(server_memories, personal)}
-            | {entry.author for entry in entries if entry.author is not None},
-        ),
+        roster=await _roster(services, request, begun, takes_part, told, told_by),
         entries=entries,
         server_memories=server_memories,
         personal_memories=personal,
         room_note=room_note,
         other_rooms=other_rooms,
-        flags=frozenset(flag for flag, state in states.items() if state.enabled),
+        episodes=episodes,
+        matters=matters,
+        flags=flags,
         explicit_long_term_memory_intent=any(
             has_explicit_long_term_memory_intent(message.text) for message in request.messages
         ),
         now=services.clock.now(),
-        zone=ZoneInfo(services.config.locale.zone),
+        zone=await services.settings.zone(guild),
     )
 
 
-def _with_uncaptured(entries: tuple[Entry, ...], begun: Begun) -> tuple[Entry, ...]:
+async def _recalled(
+    services: TurnServices,
+    request: TurnRequest,
+    audience: Audience,
+    listening: Listening,
+    told_already: Set[LedgerId],
+) -> tuple[Episode, ...]:
+    """The episodes that have to do with what is asked, the best first."""
+    known = await services.ledger.episodes(audience, listening.lineage)
+    episodes = [episode for episode in known if episode.id not in told_already]
+    if not episodes:
+        return ()
+    asked = " ".join(message.text for message in request.messages)
+    people = {user for episode in episodes for user in episode.people}
+    names = await services.people.names(listening.server, people)
+    named = named_people(asked, [(name, user) for user, name in names.items()])
+    return recall(
+        episodes,
+        Question(text=asked, people=named | referenced_people(asked), here=audience.here),
+        services.clock.now(),
+        hourly_decay=services.config.recall.hourly_decay,
+    )
+
+
+def _with_uncaptured(
+    entries: tuple[Entry, ...], begun: Begun, request: TurnRequest
+) -> tuple[Entry, ...]:
+    """The buffer without what is pinned, and with what is asked even where no row holds it.
+
+    It could not be written, or a handoff took it while the turn waited.
+    """
     known = {entry.message_id for entry in entries}
-    return (*entries, *(e for e in begun.uncaptured if e.message_id not in known))
+    new = {entry.message_id: entry for entry in begun.uncaptured}
+    new.update({m.id: as_entry(m, begun.persona) for m in request.messages})
+    return (
+        *(entry for entry in entries if not entry.pinned),
+        *(entry for message, entry in new.items() if message not in known),
+    )
+
+
+def _as_they_stand(
+    entries: tuple[Entry, ...], begun: Begun, request: TurnRequest
+) -> tuple[Entry, ...]:
+    """The turn's own messages as they are now: their rows may not have followed yet."""
+    texts = {message.id: message.text for message in request.messages}
+    gone = {message.id for message in begun.request.messages} - texts.keys()
+    return tuple(
+        replace(entry, content=texts.get(entry.message_id or MessageId(0), entry.content))
+        for entry in entries
+        if entry.message_id not in gone
+    )
 
 
 def _question_last(entries: tuple[Entry, ...], request: TurnRequest) -> tuple[Entry, ...]:
     """The talk with what this turn answers at its end: while it waited, other things were said."""
-    asked = {message.id for message in request.messages}
-    return tuple(sorted(entries, key=lambda entry: entry.message_id in asked))
+    place = {message.id: number for number, message in enumerate(request.messages, 1)}
+    return tuple(sorted(entries, key=lambda entry: place.get(entry.message_id or MessageId(0), 0)))
 
 
 def _participants(request: TurnRequest, entries: tuple[Entry, ...]) -> tuple[UserId, ...]:
@@ -132,30 +213,16 @@ def _participants(request: TurnRequest, entries: tuple[Entry, ...]) -> tuple[Use
     return tuple(user for user in dict.fromkeys(users) if user in newest_first)
 
 
-def _texts(
-    entries: tuple[Entry, ...],
-    server: tuple[Memory, ...],
-    personal: Mapping[UserId, tuple[Memory, ...]],
-) -> list[str]:
-    memories = _memories(server, personal)
-    return [entry.content for entry in entries] + [memory.content for memory in memories]
-
-
-def _memories(
-    server: tuple[Memory, ...], personal: Mapping[UserId, tuple[Memory, ...]]
-) -> list[Memory]:
-    return [*server, *(memory for known in personal.values() for memory in known)]
-
-
 async def _roster(
     services: TurnServices,
     request: TurnRequest,
     begun: Begun,
     takes_part: tuple[UserId, ...],
-    texts: list[str],
-    told_by: set[UserId],
+    texts: Sequence[str],
+    told_by: Iterable[UserId | None],
 ) -> Roster:
-    referred = {user for text in texts for user in referenced_people(text)} | told_by
+    referred = {user for text in texts for user in referenced_people(text)}
+    referred.update(user for user in told_by if user is not None)
     guild = request.message.place.guild_key
     names = {**await services.people.names(guild, {*takes_part, *referred}), **begun.names}
     for message in request.messages:
@@ -165,7 +232,7 @@ async def _roster(
     own = services.own_identity()
     if own is not None:
         names[own] = begun.persona.name
-    names = {user: _plain_name(name) for user, name in names.items()}
+    names = {user: plain_name(name) for user, name in names.items()}
     roster = Roster.of(
         [(user, names.get(user, someone)) for user in takes_part if user != own],
         own_names=(begun.persona.name,),
@@ -177,17 +244,4 @@ async def _roster(
             candidates=services.config.memory.target_candidates,
         ),
     )
-    return _with_own_handles(roster, [*texts, *names.values()])
-
-
-def _plain_name(name: str) -> str:
-    """A display name on one line, without signs that only make it look like another's."""
-    return " ".join(without_hidden_signs(name.replace(_JOINER, "")).split())
-
-
-def _with_own_handles(roster: Roster, texts: list[str]) -> Roster:
-    """The roster with handles that nobody used as a word: "U2" may be a band."""
-    used = {word for text in texts for word in HANDLE.findall(text)}
-    free = (handle for number in count(1) if (handle := f"U{number}") not in used)
-    participants = tuple(replace(p, handle=next(free)) for p in roster.participants)
-    return replace(roster, participants=participants)
+    return roster.with_free_handles([*texts, *names.values()])

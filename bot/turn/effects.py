@@ -1,14 +1,16 @@
 """The effects stage: the reply into working memory, the turn closed, notes and accounts kept."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.errors import StorageUnavailable
-from bot.identifiers import GuildId, TurnId, UserId
+from bot.features import Flag
+from bot.identifiers import TurnId
 from bot.llm.chat import Finished
+from bot.llm.usage import book
+from bot.memory.buffers import note_hidden
 from bot.memory.short_term import store_short_term_memory
-from bot.memory.working import Utterance, add_entries
+from bot.memory.working import Pace, Utterance, add_entries, drop_entries
 from bot.storage.statements import Transaction
 from bot.storage.writer import Job
 from bot.turn.begin import Begun
@@ -17,18 +19,6 @@ from bot.turn.generate import Generated
 from bot.turn.messages import Delivered
 from bot.turn.services import TurnServices
 from bot.turn.turn_rows import active_lineages, end_turn, take_turn
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Account:
-    """What the requests of one turn to one model come to."""
-
-    provider: str
-    model: str
-    requests: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost_micro: int
 
 
 async def effects(
@@ -64,12 +54,14 @@ def _ending_job(
     delivered: Delivered,
 ) -> Job[None]:
     now = services.clock.now()
-    day = now.date().isoformat()
     content = context.roster.hide(delivered.text)
 
     async def job(tx: Transaction) -> None:
         turn = await _turn_of(tx, begun, now)
         await keep_reply(tx, services, begun, _reply(begun, delivered, content, turn))
+        await note_hidden(tx, context.buffer, len(generated.hidden))
+        if Flag.HANDOFF not in context.flags:  # nothing takes over what does not fit
+            await drop_entries(tx, generated.hidden)
         if turn is not None:
             await end_turn(
                 tx,
@@ -80,8 +72,7 @@ def _ending_job(
                 usage=generated.usage,
                 model=generated.finished[-1].model if generated.finished else None,
             )
-        for account in _accounts(services, generated.finished):
-            await _book(tx, account, day, begun.origin.guild_id, context.speaker.id)
+        await _book(tx, services, begun, generated.finished, now)
 
     return job
 
@@ -100,8 +91,7 @@ async def keep_reply(
             begun.origin.id,
             lineage,
             [reply],
-            scene_silence=timedelta(minutes=services.config.handoff.scene_silence_min),
-            limit=services.config.memory.buffer_max_entries,
+            Pace.of(services.config.handoff),
         )
 
 
@@ -120,7 +110,6 @@ def failure_job(
     `finished` is booked: it was paid for.
     """
     now = services.clock.now()
-    day, user = now.date().isoformat(), begun.request.message.author.id
 
     async def job(tx: Transaction) -> None:
         turn = await _turn_of(tx, begun, now)
@@ -129,8 +118,7 @@ def failure_job(
         if turn is not None:
             replies = delivered.message_ids if delivered else ()
             await end_turn(tx, turn, "failed", replies, now, failure=failure)
-        for account in _accounts(services, finished):
-            await _book(tx, account, day, begun.origin.guild_id, user)
+        await _book(tx, services, begun, finished, now)
 
     return job
 
@@ -155,35 +143,12 @@ async def _turn_of(tx: Transaction, begun: Begun, now: datetime) -> TurnId | Non
     )
 
 
-def _accounts(services: TurnServices, finished: Sequence[Finished]) -> list[_Account]:
-    accounts: dict[tuple[str, str], _Account] = {}
-    for answer in finished:
-        key = (answer.provider, answer.model)
-        before = accounts.get(key)
-        prompt_tokens = answer.usage.prompt_tokens if answer.usage else 0
-        completion_tokens = answer.usage.completion_tokens if answer.usage else 0
-        accounts[key] = _Account(
-            provider=answer.provider,
-            model=answer.model,
-            requests=(before.requests if before else 0) + 1,
-            prompt_tokens=(before.prompt_tokens if before else 0) + prompt_tokens,
-            completion_tokens=(before.completion_tokens if before else 0) + completion_tokens,
-            cost_micro=(before.cost_micro if before else 0) + services.chat.cost(answer),
-        )
-    return list(accounts.values())
-
-
-async def _book(tx: Transaction, account: _Account, day: str, guild: GuildId, user: UserId) -> None:
-    await tx.execute(
-        "INSERT INTO usage (day, guild_id, user_id, task, provider, model, requests,"
-        " prompt_tokens, completion_tokens, cost_micro) VALUES (?, ?, ?, 'chat', ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (day, guild_id, user_id, task, provider, model) DO UPDATE SET"
-        " requests = requests + excluded.requests,"
-        " prompt_tokens = prompt_tokens + excluded.prompt_tokens,"
-        " completion_tokens = completion_tokens + excluded.completion_tokens,"
-        " cost_micro = cost_micro + excluded.cost_micro",
-        (
-            *(day, guild, user, account.provider, account.model, account.requests),
-            *(account.prompt_tokens, account.completion_tokens, account.cost_micro),
-        ),
-    )
+async def _book(
+    tx: Transaction,
+    services: TurnServices,
+    begun: Begun,
+    finished: Sequence[Finished],
+    now: datetime,
+) -> None:
+    guild, user = begun.origin.guild_id, begun.request.message.author.id
+    await book(tx, services.chat, finished, guild=guild, user=user, now=now)

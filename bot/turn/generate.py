@@ -1,11 +1,13 @@
 """The generate stage: prompt, tool loop, and the promise that "saved" means saved."""
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from bot.errors import ContextTooLong, ModelUnavailable
 from bot.features import Flag
 from bot.i18n import t
+from bot.identifiers import EntryId
 from bot.llm.chat import Finished, Usage
 from bot.llm.tokens import estimate_tool_tokens
 from bot.memory.content import content_words
@@ -15,24 +17,24 @@ from bot.tools.port import MemoryChange, Progress, ToolContext
 from bot.turn.blocks import Blocks, memory_blocks
 from bot.turn.budget import Budget, plan_budget
 from bot.turn.context import TurnContext
-from bot.turn.messages import Delivery
 from bot.turn.prompt import Prompt, PromptStyle, assemble, needs_nudge
-from bot.turn.quoting import with_names
+from bot.turn.quoting import unspoken_markers, with_names, without_loose_end
 from bot.turn.report import ToolReport
 from bot.turn.services import TurnServices
-from bot.turn.tool_loop import LoopState, ToolLoop
+from bot.turn.tool_loop import LoopState, Show, ToolLoop
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generated:
-    """The reply, its footer, and what it took."""
+    """The reply, its footer, what it took, and the entries for which its prompt had no room."""
 
     text: str
     footer: str
     calls: tuple[ToolReport, ...]
     finished: tuple[Finished, ...]
+    hidden: tuple[EntryId, ...] = ()
 
     @property
     def usage(self) -> Usage:
@@ -41,7 +43,7 @@ class Generated:
 
 
 async def generate(
-    services: TurnServices, context: TurnContext, delivery: Delivery, state: LoopState
+    services: TurnServices, context: TurnContext, show: Show, state: LoopState
 ) -> Generated:
     """Have the model answer with its tools; how far it came stands in `state`.
 
@@ -51,10 +53,10 @@ async def generate(
     progress = Progress()
     try:
         try:
-            return await _attempt(services, context, delivery, state, progress, halved=False)
+            return await _attempt(services, context, show, state, progress, halved=False)
         except ContextTooLong:
             state.answer.restart_pass()
-            return await _attempt(services, context, delivery, state, progress, halved=True)
+            return await _attempt(services, context, show, state, progress, halved=True)
     except (ContextTooLong, ModelUnavailable):
         if not progress.changes:
             raise
@@ -74,7 +76,7 @@ def _only_changes(context: TurnContext, state: LoopState, progress: Progress) ->
 async def _attempt(
     services: TurnServices,
     context: TurnContext,
-    delivery: Delivery,
+    show: Show,
     state: LoopState,
     progress: Progress,
     *,
@@ -85,7 +87,9 @@ async def _attempt(
     blocks = memory_blocks(context, budget, services.chat.ratio)
     tool_context = _tool_context(services, context, blocks, progress)
     asked = _prompt(services, context, budget, blocks, tool_context)
+    services.handoff.note_budget(context.buffer, asked.room)
     tool_context = replace(tool_context, shown=asked.shown)
+    markers = unspoken_markers(asked.shown, _talk(context))
     loop = ToolLoop(
         services.chat,
         services.tools,
@@ -93,19 +97,21 @@ async def _attempt(
         services.config.turn,
         services.config.llm,
         prompt_messages=asked.messages,
-        show=_shows(context, delivery),
+        show=_with_names_if_streamed(context, show, markers),
     )
     await loop.run(state, max_tokens=budget.reply)
     footer = _changed(progress.changes, context)
     if context.explicit_long_term_memory_intent and not progress.long_term_done:
         footer = await _save_after_all(services, context, tool_context, loop, state, budget)
-    if not state.answer.text.strip():
+    text = with_names(state.answer.text, context.roster, markers).strip()
+    if not text:
         raise ModelUnavailable("the model gave no answer")
     return Generated(
-        text=with_names(state.answer.text.strip(), context.roster),
+        text=text,
         footer=footer,
         calls=tuple(state.calls),
         finished=tuple(state.finished),
+        hidden=asked.hidden,
     )
 
 
@@ -170,12 +176,22 @@ def _prompt(
     )
 
 
-def _shows(context: TurnContext, delivery: Delivery):  # noqa: ANN202 - a Show
-    async def show(text: str) -> None:
-        if Flag.STREAMING in context.flags:
-            await delivery.show(with_names(text, context.roster))
+def _talk(context: TurnContext) -> Iterator[str]:
+    """What people said and are called."""
+    yield from (entry.content for entry in context.entries)
+    yield from (message.text for message in context.request.messages)
+    yield from (participant.name for participant in context.roster.participants)
 
-    return show
+
+def _with_names_if_streamed(context: TurnContext, show: Show, markers: frozenset[str]) -> Show:
+    async def show_names(text: str) -> None:
+        if Flag.STREAMING not in context.flags:
+            return
+        named = with_names(without_loose_end(text), context.roster, markers)
+        if named:
+            await show(named)
+
+    return show_names
 
 
 async def _save_after_all(

@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
-from bot.background import Done, Raised, report_bug, settle
+from bot.background import Done, Raised, TaskOwner, report_bug, settle
 from bot.errors import ContextTooLong, ModelUnavailable, StorageUnavailable, UserError
 from bot.i18n import t
 from bot.llm.chat import Finished
@@ -20,9 +20,24 @@ from bot.turn.messages import TurnRequest, Undeliverable
 from bot.turn.report import TurnReport
 from bot.turn.services import TurnServices
 from bot.turn.tool_loop import LoopState
-from bot.turn.turn_rows import fail_taken
+from bot.turn.turn_rows import fail_taken, mark_replying
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Underway:
+    """How far a turn has come, for whoever has to end it early."""
+
+    context: TurnContext | None = None
+    loop: LoopState | None = None
+    is_replying: bool = False
+    tasks: TaskOwner = field(default_factory=TaskOwner)
+
+    @property
+    def finished(self) -> tuple[Finished, ...]:
+        """The answers that were paid for."""
+        return tuple(self.loop.finished) if self.loop else ()
 
 
 async def run_turn(services: TurnServices, request: TurnRequest) -> TurnReport | None:
@@ -44,6 +59,18 @@ async def run_turn(services: TurnServices, request: TurnRequest) -> TurnReport |
         return None
     underway = _Underway()
     try:
+        report = await _see_through(services, begun, underway)
+        services.handoff.after_turn(begun.origin.id, begun.origin.guild_id)
+        return report
+    finally:
+        await underway.tasks.close(grace_s=0)  # a write that was handed over is done all the same
+
+
+async def _see_through(
+    services: TurnServices, begun: Begun, underway: _Underway
+) -> TurnReport | None:
+    """Answer; and where that fails or is cancelled, close the turn."""
+    try:
         outcome = await settle(_answer(services, begun, underway))
     except asyncio.CancelledError:
         await _keep_what_stands(services, begun, underway, "cancelled")
@@ -59,19 +86,6 @@ async def run_turn(services: TurnServices, request: TurnRequest) -> TurnReport |
             return await _apologise(services, begun.request, begun, error, underway)
 
 
-@dataclass(slots=True)
-class _Underway:
-    """How far a turn has come, for whoever has to end it early."""
-
-    context: TurnContext | None = None
-    loop: LoopState | None = None
-
-    @property
-    def finished(self) -> tuple[Finished, ...]:
-        """The answers that were paid for."""
-        return tuple(self.loop.finished) if self.loop else ()
-
-
 async def _answer(services: TurnServices, begun: Begun, underway: _Underway) -> TurnReport:
     request = begun.request
     async with asyncio.timeout(services.config.turn.timeout_s):
@@ -79,12 +93,36 @@ async def _answer(services: TurnServices, begun: Begun, underway: _Underway) -> 
         if refusal is not None:
             raise UserError(refusal.key, **refusal.params)
         await request.delivery.start()
+        await _look_before(services, begun)
         context = underway.context = await read_context(services, request, begun)
         loop = underway.loop = LoopState(answer=Answer(context.persona.name))
-        generated = await generate(services, context, request.delivery, loop)
+
+        async def show(text: str) -> None:
+            if text.strip():
+                _note_reply(services, begun, underway)
+            await request.delivery.show(text)
+
+        generated = await generate(services, context, show, loop)
+        _note_reply(services, begun, underway)
         delivered = await request.delivery.finish(generated.text, footer=generated.footer)
     await effects(services, context, begun, generated, delivered)
     return TurnReport(reply=generated.text, footer=generated.footer, tool_calls=generated.calls)
+
+
+async def _look_before(services: TurnServices, begun: Begun) -> None:
+    """Is it time for a handoff? What cannot be read or written now is looked at after the turn."""
+    origin = begun.origin
+    try:
+        await services.handoff.before_turn(origin.id, begun.persona.lineage, origin.guild_id)
+    except StorageUnavailable as unavailable:
+        log.warning("handoff_not_looked", extra={"reason": unavailable.reason})
+
+
+def _note_reply(services: TurnServices, begun: Begun, underway: _Underway) -> None:
+    """Have the row say that a reply has begun; the reply does not wait for that."""
+    if begun.turn is not None and not underway.is_replying:
+        underway.is_replying = True
+        underway.tasks.spawn("mark-replying", mark_replying(services.database, begun.turn))
 
 
 async def _apologise(

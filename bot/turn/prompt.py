@@ -5,15 +5,16 @@ from dataclasses import dataclass
 
 from bot.config import ContextConfig
 from bot.features import Flag
-from bot.identifiers import MemoryId
+from bot.identifiers import EntryId, MemoryId
 from bot.llm.chat import ChatMessage
 from bot.llm.tokens import estimate_message_tokens, estimate_tokens
+from bot.memory.transcript import render_entries
 from bot.persona.personas import Persona
 from bot.prompts import prompt
 from bot.turn.blocks import Blocks
 from bot.turn.budget import Budget
 from bot.turn.context import TurnContext
-from bot.turn.history import fit_entries, render_entries
+from bot.turn.history import fit_entries
 
 COMPACT_BELOW = 2_048
 """Windows smaller than this get the short form of the rules."""
@@ -21,10 +22,15 @@ COMPACT_BELOW = 2_048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """What the model is asked, and which memories it may name by which handle."""
+    """What the model is asked, and which memories it may name by which handle.
+
+    `hidden`: entries that it had no room for. `room`: the tokens that were left for working memory.
+    """
 
     messages: tuple[ChatMessage, ...]
     shown: Mapping[str, MemoryId]
+    hidden: tuple[EntryId, ...]
+    room: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,19 +92,19 @@ def assemble(
         if left >= least or smaller is None:
             break
         blocks = smaller
-    entries = fit_entries(
-        context.entries,
-        context.view,
-        budget=max(1, min(left, budget.working_memory)),
-        ratio=ratio,
-        keep=config.unshortened_entries,
-    )
-    messages = (
-        first,
-        *examples,
-        *render_entries(entries, context.view),
-    )
-    return Prompt(messages=messages, shown=blocks.shown)
+    room = max(1, min(left, budget.working_memory))
+    keep = config.unshortened_entries
+    entries = fit_entries(context.entries, context.view, budget=room, ratio=ratio, keep=keep)
+    if len(entries) < len(context.entries):
+        gap = ChatMessage(role="user", content=prompt("blocks.gap"))
+        room_beside_gap = max(1, room - estimate_message_tokens(gap, ratio))
+        entries = fit_entries(
+            context.entries, context.view, budget=room_beside_gap, ratio=ratio, keep=keep
+        )
+    told = {entry.id for entry in entries}
+    hidden = tuple(entry.id for entry in context.entries if entry.id not in told)
+    messages = (first, *examples, *render_entries(entries, context.view, gap=bool(hidden)))
+    return Prompt(messages=messages, shown=blocks.shown, hidden=hidden, room=room)
 
 
 def fixed_part(persona: Persona, style: PromptStyle, *, compact: bool) -> str:

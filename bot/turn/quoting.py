@@ -1,58 +1,47 @@
-"""Stored text in a prompt: quoted on one line, so that it cannot command or leave its frame."""
+"""What a model said, as people read it: handles and references that slipped out are names."""
 
-import json
 import re
+from collections.abc import Iterable
 
-from bot.memory.roster import Roster
+from bot.memory.roster import HANDLE, Roster
 
-_HIDDEN = re.compile(
-    "[\0-\x08\x0b-\x1f\x7f-\x9f"  # controls but tab and line end
-    "\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e"
-    "\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
-    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0001\U000e0020-\U000e007f"
-    "\ud800-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd]+"  # surrogates, private use
+_MARKER = re.compile(r"(?<![A-Za-z0-9_])[MEP][1-9][0-9]{0,2}(?![A-Za-z0-9_])")
+_MARKERS = re.compile(
+    r"[ \t]?[(\[（【［]\s?[MEP][0-9]{1,3}(?:\s?[,;、，/&]\s?[MEP][0-9]{1,3}){0,9}\s?"
+    r"(?:[)）】］]|\](?!\())([ \t]?)"  # what is followed by an address is a link
 )
-HANDLE = re.compile(r"(?<![A-Za-z0-9_])U[1-9][0-9]?(?![A-Za-z0-9_])")
-"""What stands for a person between a prompt and its answer."""
-
-FEWEST_CHARACTERS = 40
-"""What is left of a shortened text, where there is any choice."""
-
-_MASS_MENTION = re.compile(r"@(?=everyone|here)", re.IGNORECASE)
-_DISCORD_MENTION = re.compile(r"<(?=[@#])")
+_ODD_REFERENCE = re.compile(r"\{p:\s?@?([^{}\n]{1,40}?)\s?\}")
+_LOOSE_END = re.compile(
+    r"(?:[ \t]?[(\[（【［]\s?(?:[MEP][0-9]{0,3}\s?[,;、，/&]?\s?){0,10}"
+    r"|\{(?:p(?::[^{}\n]{0,42})?)?|(?<![A-Za-z0-9_])U[0-9]{0,2})\Z"
+)
+_LONGEST_LOOSE_END = 80
 
 
-def without_hidden_signs(text: str) -> str:
-    """The text without signs that nobody sees: zero-width and direction marks, controls.
+def with_names(text: str, roster: Roster, markers: frozenset[str] = frozenset()) -> str:
+    """What a model said as people read it: references and handles that slipped out are names again.
 
-    The joiner within emoji stays. A pattern: sign by sign, a full prompt took a tenth of a second.
+    `markers` are handles of memories: where they stand alone in brackets, "(M1)", they go.
     """
-    return _HIDDEN.sub("", text)
-
-
-def quoted(text: str) -> str:
-    """The text as one quoted line in which nothing mentions anybody."""
-    disarmed = _DISCORD_MENTION.sub("< ", _MASS_MENTION.sub("@ ", without_hidden_signs(text)))
-    return json.dumps(" ".join(disarmed.split()), ensure_ascii=False)
-
-
-def spoken(text: str) -> str:
-    """A line of talk: further lines are indented, so that nobody can speak in another's name."""
-    return "\n  ".join(map(without_hidden_signs, text.strip().splitlines()))
-
-
-def with_names(text: str, roster: Roster) -> str:
-    """What a model said as people read it: handles that slipped out are names again."""
     names = {participant.handle: participant.name for participant in roster.participants}
+
+    def unmarked(found: re.Match[str]) -> str:
+        if not markers >= frozenset(_MARKER.findall(found[0])):
+            return found[0]
+        begins_line = found.start() == 0 or text[found.start() - 1] == "\n"
+        return "" if begins_line else found[1]
+
+    text = roster.show(_MARKERS.sub(unmarked, text))
+    text = _ODD_REFERENCE.sub(lambda ref: roster.someone if ref[1].isdigit() else ref[1], text)
     return HANDLE.sub(lambda handle: names.get(handle[0], handle[0]), text)
 
 
-def shortened(text: str, most: int, mark: str) -> str:
-    """The text with its middle left out, of at most `most` characters."""
-    if len(text) <= most:
-        return text
-    kept = max(0, most - len(mark))
-    head = (kept + 1) // 2
-    tail = kept - head
-    return f"{text[:head]}{mark}{text[len(text) - tail :]}"
+def without_loose_end(text: str) -> str:
+    """A growing text without an end that may still become a handle, marker or reference."""
+    end = _LOOSE_END.search(text, max(0, len(text) - _LONGEST_LOOSE_END))
+    return text[: end.start()] if end else text
+
+
+def unspoken_markers(shown: Iterable[str], said: Iterable[str]) -> frozenset[str]:
+    """The handles of memories that nobody used as a word: a song may be called M1."""
+    return frozenset(shown).difference(*map(_MARKER.findall, said))

@@ -11,7 +11,7 @@ from bot.turn.late_writes import LateWrites
 from bot.turn.messages import Delivery, History, IncomingMessage, Person, TurnRequest
 from bot.turn.queue import TurnQueue
 from bot.turn.ring import Rings
-from bot.turn.triggers import Triggers
+from bot.turn.triggers import Triggers, says_something
 
 Reception = Literal["heard", "joined", "taken", "busy", "closed"]
 
@@ -41,17 +41,21 @@ class Receiver:
     def receive(
         self, message: IncomingMessage, delivery: Callable[[], Delivery], history: History
     ) -> Reception:
-        """Hear a message; where it is for us, take its turn on. `delivery` is made only then."""
+        """Hear a message; where it is for us, take its turn on. `delivery` is made only then.
+
+        One that says nothing joins no turn: there is nothing in it to answer.
+        """
         level = self._levels.of(message.author.id, message.place.guild_key)
         if message.is_own or level is PrivacyLevel.FULL:
             return "heard"
         self.rings.hear(message)
-        starts = self._triggers.starts_turn(message)
-        if not message.is_system and self.queue.join(message):
+        turn = None
+        if self._triggers.starts_turn(message):
+            turn = TurnRequest(message=message, delivery=delivery(), history=history)
+        may_join = not message.is_system and says_something(message.text)
+        if may_join and self.queue.join(message, turn):
             return "joined"
-        if not starts:
-            return "heard"
-        return self.queue.submit(TurnRequest(message=message, delivery=delivery(), history=history))
+        return "heard" if turn is None else self.queue.submit(turn)
 
     async def set_level(
         self, person: Person, guild: GuildId, level: PrivacyLevel, *, seen_in: GuildId
@@ -82,7 +86,10 @@ class Receiver:
         await self._late_writes.write(forgetting(messages))
 
     async def edit_message(self, message: MessageId, text: str) -> None:
-        """A message was edited: every copy says what it says now."""
+        """A message was edited: every copy says what it says now; one without text is none."""
+        if not says_something(text):
+            await self.forget_messages([message])
+            return
         self.rings.edit_message(message, text)
         self._short_term.edit_message(message, text)
         self.queue.edit_message(message, text)

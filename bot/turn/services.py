@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from bot.clock import Clock
 from bot.config import Config
 from bot.features import Features
+from bot.guild_settings import GuildSettings
+from bot.handoff import HandoffEngine
 from bot.identifiers import UserId
 from bot.llm.routing import Route
+from bot.memory.ledger import Ledger
 from bot.memory.long_term import LongTermMemory
 from bot.memory.people import People
 from bot.memory.short_term import ShortTermMemory
@@ -30,6 +33,7 @@ class TurnServices:
     clock: Clock
     database: Database
     features: Features
+    settings: GuildSettings
     levels: Levels
     origins: Origins
     people: People
@@ -37,6 +41,8 @@ class TurnServices:
     working: WorkingMemory
     short_term: ShortTermMemory
     long_term: LongTermMemory
+    ledger: Ledger
+    handoff: HandoffEngine
     tools: ToolRegistry
     rings: Rings
     allowance: Allowance

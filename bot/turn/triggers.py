@@ -2,8 +2,14 @@
 
 from bot.audience import OriginKind
 from bot.identifiers import ChannelId
+from bot.memory.quoting import without_hidden_signs
 from bot.privacy.levels import Levels, PrivacyLevel
 from bot.turn.messages import IncomingMessage
+
+
+def says_something(text: str) -> bool:
+    """Whether anybody sees anything in a message of that text."""
+    return bool(without_hidden_signs(text).strip())
 
 
 class Triggers:
@@ -17,13 +23,11 @@ class Triggers:
 
     def starts_turn(self, message: IncomingMessage) -> bool:
         """Whether we answer: mentioned, replied to, or in a direct message - and allowed to."""
-        if message.is_own or message.is_system:
+        if message.is_own or message.is_system or not message.may_answer:
             return False
         if self._levels.of(message.author.id, message.place.guild_key) is PrivacyLevel.FULL:
             return False
-        for_us = (
-            message.mentions_us or message.replies_to_us or message.place.kind is OriginKind.DIRECT
-        )
+        for_us = _is_for_us(message)
         return self._bot_may(message, for_us=for_us) and for_us
 
     def _bot_may(self, message: IncomingMessage, *, for_us: bool) -> bool:
@@ -37,3 +41,11 @@ class Triggers:
         exchanges = self._bots_in_a_row.get(channel, 0) + for_us
         self._bots_in_a_row[channel] = exchanges
         return exchanges <= self._bot_exchanges
+
+
+def _is_for_us(message: IncomingMessage) -> bool:
+    """A mention calls us by itself; a reply or direct message has to say something."""
+    says_it = says_something(message.text)
+    if message.place.kind is OriginKind.DIRECT:
+        return says_it
+    return message.mentions_us or (message.replies_to_us and says_it)

@@ -1,14 +1,18 @@
 """The rows of `turns`: what was taken on, what became of it, which messages answered."""
 
+import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Literal
 
 from bot.clock import Clock, to_ms
+from bot.errors import StorageUnavailable
 from bot.identifiers import LineageId, MessageId, OriginId, TurnId, UserId
 from bot.llm.chat import Usage
 from bot.storage.database import Database
 from bot.storage.statements import Snapshot, Transaction
+
+log = logging.getLogger(__name__)
 
 Ending = Literal["done", "failed"]
 
@@ -35,6 +39,23 @@ async def take_turn(
             (origin, message, lineage),
         )
     )
+
+
+async def mark_replying(database: Database, turn: TurnId) -> None:
+    """Record that text of the reply stands, unless the turn has ended meanwhile.
+
+    Where it cannot be written it is let go: the turn's end says more.
+    """
+
+    async def job(tx: Transaction) -> None:
+        await tx.execute(
+            "UPDATE turns SET state = 'replying' WHERE id = ? AND state = 'taken'", (turn,)
+        )
+
+    try:
+        await database.write(job)
+    except StorageUnavailable as unavailable:
+        log.info("replying_not_marked", extra={"reason": unavailable.reason})
 
 
 async def end_turn(

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import discord
@@ -11,6 +12,7 @@ from discord import app_commands
 from bot.discord_io.command_sync import payload_hash
 from bot.i18n import catalogue
 from tests.discord_e2e.stage import Stage
+from tests.fakes import LoopbackDiscord
 from tests.fakes.discord.command_rules import check_command, size_of
 
 PUT = ("PUT", r"/applications/\d+/commands$")
@@ -24,7 +26,10 @@ async def test_commands_are_sent_once_and_not_again_at_the_next_start(empty_stag
         async with empty_stage.madeleine():
             assert {one["name"] for one in empty_stage.discord.commands.everywhere} == {
                 "memory",
+                "scene",
                 "features",
+                "channel",
+                "persona",
                 "privacy",
             }
     assert empty_stage.discord.commands.puts == 1
@@ -55,19 +60,38 @@ class OneWord(app_commands.Translator):
         return self._word
 
 
+async def greet(interaction: discord.Interaction) -> None:
+    """Says hello."""
+
+
+async def hash_with(word: str, *, application_id: int = 1) -> str:
+    """What is kept of one command whose texts are one word."""
+    client = discord.Client(intents=discord.Intents.none(), application_id=application_id)
+    tree = app_commands.CommandTree(client)
+    name = app_commands.locale_str("greet")
+    tree.add_command(app_commands.Command(name=name, description="x", callback=greet))
+    await tree.set_translator(OneWord(word))
+    return await payload_hash(tree)
+
+
 async def test_another_translation_is_a_change() -> None:
-    async def greet(interaction: discord.Interaction) -> None:
-        """Says hello."""
-
-    async def hash_with(word: str) -> str:
-        tree = app_commands.CommandTree(discord.Client(intents=discord.Intents.none()))
-        name = app_commands.locale_str("greet")
-        tree.add_command(app_commands.Command(name=name, description="x", callback=greet))
-        await tree.set_translator(OneWord(word))
-        return await payload_hash(tree)
-
     hashes = await asyncio.gather(*map(hash_with, ("hallo", "hallo", "salut")))
     assert hashes[0] == hashes[1] != hashes[2]
+
+
+async def test_the_commands_of_another_application_are_a_change() -> None:
+    hashes = [await hash_with("hallo", application_id=number) for number in (1, 1, 2)]
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+async def test_another_bot_on_the_same_database_sends_its_commands(empty_stage: Stage) -> None:
+    stage = empty_stage
+    async with stage.madeleine():
+        assert stage.discord.commands.puts == 1
+    async with LoopbackDiscord() as elsewhere:
+        other = replace(stage, discord=elsewhere)
+        async with other.madeleine():
+            assert elsewhere.commands.puts == 1
 
 
 # --- what
@@ -139,10 +163,13 @@ async def test_every_command_is_small_enough_in_its_longest_language(
     assert all(size_of(command) <= 8_000 for command in sent)
 
 
-async def test_features_are_for_managers_and_servers(sent: list[dict[str, Any]]) -> None:
-    [features] = [one for one in sent if one["name"] == "features"]
-    assert int(features["default_member_permissions"]) == discord.Permissions.manage_guild.flag
-    assert features["contexts"] == [0]
-    assert all(
-        one["default_member_permissions"] is None for one in sent if one["name"] != "features"
-    )
+async def test_what_belongs_to_a_server_is_offered_to_its_managers(
+    sent: list[dict[str, Any]],
+) -> None:
+    for_managers = {
+        one["name"]: one for one in sent if one["default_member_permissions"] is not None
+    }
+    assert for_managers.keys() == {"features", "channel", "persona"}
+    for one in for_managers.values():
+        assert int(one["default_member_permissions"]) == discord.Permissions.manage_guild.flag
+        assert one["contexts"] == [0]

@@ -215,3 +215,55 @@ async def test_messages_in_a_burst_are_all_in_the_prompt_once(stage: Stage) -> N
         return request.text.count(text)
 
     assert [times(stage.prompt, f"{p.name}: I am {p.name}") for p in people] == [1] * 5
+
+
+async def test_a_turn_is_replying_while_its_reply_is_on_screen(stage: Stage) -> None:
+    question = await held_up(stage)
+    await stage.discord.wait_for(lambda: stage.discord.bot_messages(stage.discord.general))
+    state = "SELECT 1 FROM turns WHERE message_id = ? AND state = 'replying'"
+    await stage.discord.wait_for(lambda: stage.rows(state, question.id))
+    await stage.discord.delete(question)
+    assert await stage.end_of_turn(question) == "failed"
+
+
+async def test_a_second_call_is_answered_where_the_first_is_deleted(stage: Stage) -> None:
+    first = await held_up(stage)
+    question = await call(stage, stage.discord.alice, "do you like tee?")
+    again = await call(stage, stage.discord.alice, "do you like tea?")
+    await everything_so_far(stage)
+    await stage.discord.delete(question)
+    await stage.discord.delete(first)
+    await stage.reply_to(again)
+    reply = stage.discord.bot_messages(stage.discord.general)[-1]
+    assert reply.reference is not None
+    assert reply.reference.message_id == again.id
+    assert asked(stage)[-1] == "Alice: do you like tea?"
+    assert "tee" not in stage.prompt.text
+
+
+async def test_what_was_edited_to_nothing_was_never_said(stage: Stage) -> None:
+    stage.model.on(lambda _: Text("I see"))
+    [overheard] = await stage.chatter("a slip of the tongue", by=stage.discord.owner)
+    await stage.ask("hello")
+    assert stage.rows(SLIP)
+    await stage.discord.edit(overheard, "\u200b")
+    await stage.discord.wait_for(lambda: not stage.rows(SLIP))
+    await stage.ask("and now?")
+    assert "Olga" not in stage.prompt.text
+
+
+SLIP = "SELECT 1 FROM buffer_entries WHERE content LIKE 'a slip%'"
+
+
+async def test_an_invisible_direct_message_is_not_answered(stage: Stage) -> None:
+    direct = stage.discord.direct(stage.discord.alice)
+    await stage.discord.say(stage.discord.alice, direct, "\u200b")
+    assert "are you there?" in (await stage.ask("are you there?", channel=direct)).content
+    assert len(stage.model.chats) == 1
+    assert stage.count("turns") == 1
+
+
+async def test_a_bare_mention_is_answered(stage: Stage) -> None:
+    question = await call(stage, stage.discord.alice, "")
+    await stage.reply_to(question)
+    assert asked(stage) == ["Alice: Madeleine"]

@@ -303,7 +303,7 @@ async def test_two_bad_answers_are_a_fault(model: LoopbackModel, route: Route, b
 async def test_without_repair_one_bad_answer_is_a_fault(model: LoopbackModel, route: Route) -> None:
     model.queue("no")
     with pytest.raises(ModelFault) as caught:
-        await ask_structured(route, ASKED, Result, max_tokens=100, repair=False)
+        await ask_structured(route, ASKED, Result, max_tokens=100, repairs=0)
     assert (caught.value.kind, caught.value.detail) == (
         "malformed",
         "there is no JSON object in it",

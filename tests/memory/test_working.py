@@ -1,4 +1,4 @@
-"""Working memory: what is captured, in order, once, bounded, and how it changes and goes."""
+"""Working memory: what is captured, in order, once, and how it changes and goes."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,9 +9,13 @@ import pytest
 
 from bot.audience import Audience, Origin, OriginKind, Place
 from bot.clock import to_ms
+from bot.config import HandoffConfig
 from bot.identifiers import ChannelId, GuildId, LineageId, MessageId, PersonaId, TurnId, UserId
+from bot.memory.buffers import Buffer as MemoryBuffer
+from bot.memory.buffers import BufferKey, begin_scene, read_buffer
 from bot.memory.working import (
     Entry,
+    Pace,
     Utterance,
     WorkingMemory,
     add_entries,
@@ -29,6 +33,7 @@ from tests.talk import START, FakeClock
 
 GUILD, OTHER_GUILD = GuildId(500), GuildId(600)
 SILENCE = timedelta(minutes=45)
+PACE = Pace.of(HandoffConfig())
 ANN, BOB = UserId(1), UserId(2)
 
 
@@ -39,15 +44,25 @@ class Buffer:
     database: Database
     origin: Origin
     persona: PersonaId
-    limit: int = 60
 
     async def add(self, *said: Utterance, lineage: LineageId = FIRST_LINEAGE) -> None:
         async def job(tx: Transaction) -> None:
-            await add_entries(
-                tx, self.origin.id, lineage, said, scene_silence=SILENCE, limit=self.limit
-            )
+            await add_entries(tx, self.origin.id, lineage, said, PACE)
 
         await self.database.write(job)
+
+    async def begin_scene(self, *, ends: bool = False) -> None:
+        async def job(tx: Transaction) -> None:
+            await begin_scene(tx, [self.key], START, ends=ends)
+
+        await self.database.write(job)
+
+    async def row(self) -> MemoryBuffer | None:
+        return await self.database.read(lambda db: read_buffer(db, self.key))
+
+    @property
+    def key(self) -> BufferKey:
+        return BufferKey(origin=self.origin.id, lineage=FIRST_LINEAGE)
 
     async def entries(self, lineage: LineageId = FIRST_LINEAGE) -> tuple[Entry, ...]:
         audience = Audience(here=self.origin.id, heard=frozenset({self.origin.id}))
@@ -58,12 +73,6 @@ class Buffer:
 
     async def scenes(self) -> list[int]:
         return [entry.scene for entry in await self.entries()]
-
-    async def pin(self, text: str) -> None:
-        async def job(tx: Transaction) -> None:
-            await tx.execute("UPDATE buffer_entries SET pinned = 1 WHERE content = ?", (text,))
-
-        await self.database.write(job)
 
     async def reply(self, first: int, *messages: int) -> Utterance:
         """A reply of several messages, as a turn keeps it."""
@@ -159,35 +168,6 @@ async def test_any_text_is_kept_as_it_is(buffer: Buffer, text: str) -> None:
     assert await buffer.texts() == [text]
 
 
-# --- how many
-
-
-@pytest.mark.parametrize(("count", "first"), [(59, 0), (60, 0), (61, 1), (70, 10)])
-async def test_of_more_than_sixty_entries_the_oldest_go(
-    buffer: Buffer, count: int, first: int
-) -> None:
-    await buffer.add(*lines(*map(str, range(count))))
-    assert await buffer.texts() == [str(number) for number in range(first, count)]
-
-
-async def test_what_goes_is_said_in_the_log_without_its_words(
-    buffer: Buffer, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("INFO")
-    await buffer.add(*lines(*(f"secret {number}" for number in range(62))))
-    [record] = [record for record in caplog.records if record.message == "buffer_full"]
-    assert getattr(record, "deleted", None) == 2
-    assert "secret" not in caplog.text
-
-
-async def test_what_is_pinned_does_not_go_and_does_not_count(buffer: Buffer) -> None:
-    small = replace(buffer, limit=2)
-    await small.add(*lines("pinned"))
-    await small.pin("pinned")
-    await small.add(*lines("pinned", "one", "two", "three"))
-    assert await small.texts() == ["pinned", "two", "three"]
-
-
 # --- scenes
 
 
@@ -213,6 +193,26 @@ async def test_a_message_that_is_captured_already_begins_no_scene(buffer: Buffer
     await buffer.add(*said)
     await buffer.add(*said, said_by(ANN, "three", 3, START + SILENCE))
     assert await buffer.scenes() == [0, 1, 1]
+
+
+async def test_a_scene_that_was_begun_holds_for_what_is_said_next(buffer: Buffer) -> None:
+    await buffer.add(said_by(ANN, "before", 1))
+    await buffer.begin_scene()
+    await buffer.add(said_by(ANN, "after", 2, START + timedelta(seconds=1)))
+    assert await buffer.scenes() == [0, 1]
+
+
+async def test_a_room_is_closed_once_and_opened_by_what_is_said_in_it(buffer: Buffer) -> None:
+    await buffer.add(said_by(ANN, "before", 1))
+    await buffer.begin_scene(ends=True)
+    await buffer.begin_scene(ends=True)
+    closed = await buffer.row()
+    assert closed is not None
+    assert (closed.scene, closed.has_ended) == (1, True)
+    await buffer.add(said_by(ANN, "after", 2))
+    opened_again = await buffer.row()
+    assert opened_again is not None
+    assert (opened_again.scene, opened_again.has_ended) == (1, False)
 
 
 # --- the cursor

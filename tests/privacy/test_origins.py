@@ -106,6 +106,33 @@ async def test_a_thread_leaves_what_is_known_of_its_parent_as_it_is(
     assert row[0] == 0
 
 
+async def test_a_room_that_is_not_known_gets_no_row_by_being_looked_for(
+    database: Database, origins: Origins
+) -> None:
+    assert await origins.known_in(ROOM.channel_id) == ()
+    assert await database.fetch_all("SELECT 1 FROM origins") == []
+
+
+async def test_a_room_is_found_by_its_channel_alone(origins: Origins) -> None:
+    room, direct = await origins.of(ROOM), await origins.of(DIRECT)
+    assert await origins.known_in(ROOM.channel_id) == (room,)
+    assert await origins.known_in(DIRECT.channel_id) == (direct,)
+
+
+async def test_a_thread_that_was_taken_for_a_channel_is_found_as_both(origins: Origins) -> None:
+    as_channel = await origins.of(ROOM)
+    as_thread = await origins.of(
+        replace(ROOM, kind=OriginKind.THREAD, parent_id=ChannelId(70), open_to_everyone=False)
+    )
+    assert await origins.known_in(ROOM.channel_id) == (as_channel, as_thread)
+
+
+async def test_a_server_is_no_room(origins: Origins) -> None:
+    """The oldest channel of an old server has the server's own id."""
+    await origins.of_server(GUILD)
+    assert await origins.known_in(ChannelId(GUILD)) == ()
+
+
 # --- who is heard where
 
 

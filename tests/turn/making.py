@@ -21,6 +21,7 @@ from bot.identifiers import (
 )
 from bot.llm.chat import ChatMessage
 from bot.llm.tokens import estimate_message_tokens
+from bot.memory.ledger import Episode, Matter
 from bot.memory.long_term import Memory, Scope, Source
 from bot.memory.roster import Roster
 from bot.memory.short_term import ShortTermEntry
@@ -95,26 +96,25 @@ def context(
     entries: Sequence[Entry],
     *,
     names: Sequence[str] = ("Ann",),
+    joined: int = 0,
     server: Sequence[Memory] = (),
     personal: Mapping[UserId, tuple[Memory, ...]] | None = None,
     room_note: ShortTermEntry | None = None,
     other_rooms: Sequence[ShortTermEntry] = (),
+    episodes: Sequence[Episode] = (),
+    matters: Sequence[Matter] = (),
 ) -> TurnContext:
-    """A turn that the last entry started; the people are numbered in the order of their names."""
+    """A turn that the last entry started, or the one before those that `joined`.
+
+    The people are numbered in the order of their names.
+    """
     people = [(person(number), name) for number, name in enumerate(names)]
-    asked = entries[-1]
-    message = IncomingMessage(
-        id=asked.message_id or MessageId(1),
-        place=Place(kind=OriginKind.CHANNEL, guild_id=GUILD, channel_id=ChannelId(1)),
-        author=Person(id=asked.author or person(0), name=names[0]),
-        text=asked.content,
-        sent_at=asked.said_at,
-        locale="en-US",
-    )
+    message, *added = (_asked(entry, names[0]) for entry in entries[-joined - 1 :])
     no_transport = None
     return TurnContext(
         request=TurnRequest(
             message=message,
+            joined=tuple(added),
             delivery=cast("Delivery", no_transport),
             history=cast("History", no_transport),
         ),
@@ -141,10 +141,23 @@ def context(
         personal_memories=personal or {},
         room_note=room_note,
         other_rooms=tuple(other_rooms),
+        episodes=tuple(episodes),
+        matters=tuple(matters),
         flags=frozenset(Flag),
         explicit_long_term_memory_intent=False,
         now=NOW,
         zone=ZoneInfo("UTC"),
+    )
+
+
+def _asked(entry: Entry, name: str) -> IncomingMessage:
+    return IncomingMessage(
+        id=entry.message_id or MessageId(1),
+        place=Place(kind=OriginKind.CHANNEL, guild_id=GUILD, channel_id=ChannelId(1)),
+        author=Person(id=entry.author or person(0), name=name),
+        text=entry.content,
+        sent_at=entry.said_at,
+        locale="en-US",
     )
 
 

@@ -1,18 +1,22 @@
 """How much of everything a prompt holds, for windows of every size."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.llm.tokens import estimate_tokens
 from bot.memory.long_term import Memory
+from bot.memory.quoting import spoken
 from bot.memory.references import reference_to
 from bot.memory.working import Entry
 from bot.prompts import prompt
 from bot.turn.blocks import memory_blocks
 from bot.turn.budget import plan_budget
+from bot.turn.context import TurnContext
+from bot.turn.history import fit_entries
 from bot.turn.prompt import Prompt, PromptStyle
-from bot.turn.quoting import spoken
 from tests.turn.making import (
     CONFIG,
     NATIVE,
@@ -256,6 +260,58 @@ def test_older_lines_go_before_anything_is_shortened() -> None:
 def test_working_memory_takes_at_most_its_share_of_a_large_window() -> None:
     made = made_prompt(context(chat(600, length=400)), 32_768)
     assert 0.5 * 32_768 < tokens(made.messages[1:]) <= 0.6 * 32_768
+
+
+# --- what is asked
+
+
+def asked_after_much(texts: Sequence[str]) -> TurnContext:
+    """A turn for which eighty long messages were said, and that has several messages itself."""
+    talk = [entry(n, f"other {n} {'and so on ' * 200}", author=person(1)) for n in range(80)]
+    asked = [entry(100 + n, text, author=person(0)) for n, text in enumerate(texts)]
+    return context([*talk, *asked], names=("Ann", "Ben"), joined=len(texts) - 1)
+
+
+def shown_of(made: Prompt, texts: Sequence[str]) -> list[bool]:
+    return [f"Ann: {text[:10]}" in said(made) for text in texts]
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("style", [NATIVE, STRUCTURED])
+def test_after_eighty_long_messages_the_question_and_what_was_added_are_whole(
+    window: int, style: PromptStyle
+) -> None:
+    texts = [f"asked {n:2} of Madeleine" for n in range(3)]
+    made = made_prompt(asked_after_much(texts), window, style=style)
+    assert [f"Ann: {text}" in said(made) for text in texts] == [True] * 3
+    assert tokens(made.messages) <= plan_budget(window, CONFIG.context).prompt
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("style", [NATIVE, STRUCTURED])
+def test_of_long_messages_that_are_asked_the_first_stays_and_as_many_as_fit(
+    window: int, style: PromptStyle
+) -> None:
+    texts = [f"asked {n:2} {'and more ' * 200} end {n}" for n in range(11)]
+    made = made_prompt(asked_after_much(texts), window, style=style)
+    shown = shown_of(made, texts)
+    left_out = shown.count(False)
+    assert shown == [True, *[False] * left_out, *[True] * (10 - left_out)]
+    assert "other" not in said(made) or not left_out
+    assert tokens(made.messages) <= plan_budget(window, CONFIG.context).prompt
+
+
+def test_what_is_asked_counts_beyond_the_eight_that_always_stay() -> None:
+    texts = [f"asked {n:2} {'and more ' * 200} end {n}" for n in range(11)]
+    made = made_prompt(asked_after_much(texts), 4_096)
+    assert shown_of(made, texts) == [True] * 11
+    assert "other" not in said(made)
+
+
+def test_where_hardly_anything_fits_only_the_first_that_is_asked_stays() -> None:
+    turn = asked_after_much([f"asked {n:2} {'word ' * 50}" for n in range(11)])
+    kept = fit_entries(turn.entries, turn.view, budget=1, ratio=RATIO, keep=8)
+    assert [entry.message_id for entry in kept] == [turn.request.message.id]
 
 
 # --- the bound

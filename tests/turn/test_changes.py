@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from bot.turn.messages import IncomingMessage
 from tests.fakes import Stall, Text
 from tests.talk import Talk, open_talk
@@ -153,3 +155,46 @@ async def test_a_deleted_message_stays_gone_where_the_database_cannot_be_read(
         await asyncio.gather(deletes(), talk.say("Ann", "did you hear?"))
         database._closed = False
         assert "a slip" not in notes(talk)
+
+
+# --- edited to nothing
+
+
+@pytest.mark.parametrize("nothing", ["", " \n", "\u200b"])
+async def test_a_message_edited_to_nothing_is_gone_from_every_copy(
+    tmp_path: Path, nothing: str
+) -> None:
+    async with open_talk(tmp_path) as talk:
+        talk.model.on(lambda _: Text("hm"))
+        await talk.say("Ann", "hello")
+        captured = talk.overhear("Ben", "a slip of the tongue")
+        await talk.say("Ann", "did you hear?")
+        in_the_ring = talk.overhear("Ben", "a slip again")
+        for message in (captured, in_the_ring):
+            await talk.app.receiver.edit_message(message.id, nothing)
+        assert await talk.rows("SELECT 1 FROM buffer_entries WHERE author_id IS NULL") != []
+        assert await talk.rows("SELECT 1 FROM buffer_entries WHERE trim(content) = ''") == []
+        assert "a slip" not in notes(talk)
+        await talk.say("Ann", "what did he say?")
+        assert [line for line in talk.lines if "Ben" in line or "a slip" in line] == []
+
+
+async def test_a_waiting_turn_whose_message_is_edited_to_nothing_is_never_taken(
+    tmp_path: Path,
+) -> None:
+    async with open_talk(tmp_path) as talk:
+        first, waiting = await waiting_turn(talk, "never mind")
+        talk.send(talk.message("Ben", "and me?"))
+        await talk.app.receiver.edit_message(waiting.id, "")
+        assert (await next_prompt(talk, first))[-1] == "Ben: and me?"
+        assert "never mind" not in talk.prompt.text
+
+
+async def test_a_joined_message_edited_to_nothing_is_not_answered(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        first, _ = await waiting_turn(talk, "do you like tea?")
+        added = talk.message("Ann", "or rather not", mentions_us=False)
+        talk.send(added)
+        await talk.app.receiver.edit_message(added.id, "\u200b")
+        lines = await next_prompt(talk, first)
+        assert [line for line in lines if "Ann:" in line] == ["Ann: do you like tea?"]

@@ -15,7 +15,6 @@ from tests.talk import Talk, open_talk
 LIMIT_S = 0.05
 ENTRIES, MEMORIES, PEOPLE = 60, 100, 8
 ROOMY = {
-    "MADELEINE__MEMORY__BUFFER_MAX_ENTRIES": "90",
     "MADELEINE__MEMORY__LTM_PER_PARTITION": "200",
 }
 LONG = "ふつうの話、emoji 👩‍👩‍👧 and Latin words, " * 80

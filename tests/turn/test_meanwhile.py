@@ -1,17 +1,46 @@
 """What happens to a message while its turn begins, and what a turn owes when things break."""
 
-from dataclasses import replace
+import asyncio
+import sqlite3
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from bot.audience import Place
 from bot.privacy.levels import EVERYWHERE, PrivacyLevel
-from bot.turn.messages import IncomingMessage
+from bot.storage.writer import Job
+from bot.turn.messages import IncomingMessage, TurnRequest
+from bot.turn.pipeline import run_turn
 from tests.fakes import HttpError, Text, ToolCalls
-from tests.talk import GUILD, Talk, open_talk
+from tests.talk import GUILD, RecordingDelivery, Talk, open_talk
 
 FACT = ToolCalls([("create_long_term_memory", {"content": "Ann likes tea", "target": "Ann"})])
+
+
+@dataclass
+class TypingDelivery(RecordingDelivery):
+    """Something happens when it starts: the turn has begun, its prompt is not made yet."""
+
+    happens: Callable[[], Awaitable[None]] | None = None
+
+    async def start(self) -> None:
+        if self.happens is not None:
+            await self.happens()
+
+
+async def take(
+    talk: Talk, *messages: IncomingMessage, happens: Callable[[], Awaitable[None]]
+) -> None:
+    """A turn whose other messages joined it; something happens between its row and its prompt."""
+    delivery = TypingDelivery(talk.clock, talk.next_id(), happens=happens)
+    first, *joined = messages
+    request = TurnRequest(
+        message=first, joined=tuple(joined), delivery=delivery, history=talk.history
+    )
+    assert await run_turn(talk.app.services, request) is not None
 
 
 class Meanwhile:
@@ -55,6 +84,98 @@ async def test_a_joined_message_that_is_deleted_meanwhile_was_never_said(tmp_pat
         await talk.take(first, joined=[second])
         assert await contents(talk) == ["first"]
         assert "secret" not in talk.model.last.text
+
+
+async def test_a_joined_message_that_is_deleted_before_the_prompt_is_made_is_not_answered(
+    tmp_path: Path,
+) -> None:
+    async with open_talk(tmp_path) as talk:
+        first, second = (talk.message("Ann", t) for t in ("hello", "please remember that I sing"))
+
+        async def deletes() -> None:
+            await talk.app.receiver.forget_messages([second.id])
+
+        await take(talk, first, second, happens=deletes)
+        assert talk.lines == ["Ann: hello"]
+        # Nor is it taken for a wish to remember: what such a wish would hide is offered.
+        assert "update_short_term_memory" in talk.prompt.tool_names
+        assert await contents(talk) == ["hello"]
+
+
+async def test_a_joined_message_is_answered_as_it_was_edited_before_the_prompt_was_made(
+    tmp_path: Path,
+) -> None:
+    async with open_talk(tmp_path) as talk:
+        first, second = (talk.message("Ann", text) for text in ("hello", "I like tee"))
+
+        async def edits() -> None:
+            await talk.app.receiver.edit_message(second.id, "please remember that I like tea")
+
+        await take(talk, first, second, happens=edits)
+        assert talk.lines[:2] == ["Ann: hello", "Ann: please remember that I like tea"]
+        assert "update_short_term_memory" not in talk.model.chats[0].tool_names
+
+
+async def test_what_became_of_joined_messages_is_known_before_the_file_is(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        texts = ("hello", "a slip of the tongue", "green tee")
+        first, second, third = (talk.message("Ann", text) for text in texts)
+
+        async def changes_that_are_not_written_yet() -> None:
+            talk.app.services.rings.forget_messages([second.id])
+            talk.app.services.rings.edit_message(third.id, "green tea")
+
+        await take(talk, first, second, third, happens=changes_that_are_not_written_yet)
+        assert talk.lines == ["Ann: hello", "Ann: green tea"]
+
+
+async def test_a_joined_message_deleted_while_the_reply_is_written_leaves_the_memory(
+    tmp_path: Path,
+) -> None:
+    async with open_talk(tmp_path) as talk:
+        first, second = talk.message("Ann", "hello"), talk.message("Ann", "a slip of the tongue")
+
+        async def deletes() -> None:
+            await talk.model.wait_for_requests(1)
+            await talk.app.receiver.forget_messages([second.id])
+
+        talk.model.queue(Text("I see", delay=0.1))
+        _, report = await asyncio.gather(deletes(), talk.take(first, joined=[second]))
+        assert report is not None
+        assert report.reply == "I see"
+        assert await contents(talk) == ["hello"]
+
+
+async def test_a_late_capture_keeps_nothing_of_whom_it_may_not_keep_by_then(tmp_path: Path) -> None:
+    impatient = {"MADELEINE__STORAGE__BUSY_TIMEOUT_MS": "20"}
+    async with open_talk(tmp_path, environ=impatient) as talk:
+        talk.model.on(lambda _: Text("hm"))
+        await talk.say("Ann", "hello")
+        talk.overhear("Ben", "a secret")
+        with closing(sqlite3.connect(tmp_path / "madeleine.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            await talk.say("Ann", "did you hear?")
+        await talk.level("Ben", PrivacyLevel.FULL)
+        await talk.say("Ann", "what did he say?")
+        assert await contents(talk) == ["hello", "did you hear?", "what did he say?"]
+        assert "secret" not in talk.prompt.text
+
+
+async def test_a_late_capture_keeps_what_stands_by_then(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        await talk.say("Ann", "hello")
+        gone, edited = talk.overhear("Ben", "a slip"), talk.overhear("Ben", "green tee")
+        write = talk.app.services.database.write
+
+        async def changed_and_written_at_once(job: Job[object]) -> object:
+            object.__setattr__(talk.app.services.database, "write", write)
+            await talk.app.receiver.forget_messages([gone.id])
+            await talk.app.receiver.edit_message(edited.id, "green tea")
+            return await write(job)
+
+        object.__setattr__(talk.app.services.database, "write", changed_and_written_at_once)
+        await talk.say("Ann", "and?")
+        assert await contents(talk) == ["hello", "green tea", "and?"]
 
 
 async def test_a_threads_first_message_comes_on_top_of_the_newest_twelve(tmp_path: Path) -> None:

@@ -200,6 +200,41 @@ async def test_the_message_that_started_the_turn_is_in_the_prompt_although_the_r
         assert (await captured(talk)).count("is there any tea left?") == 1
 
 
+async def test_a_question_that_a_handoff_took_while_it_waited_is_answered(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        talk.model.on(lambda _: Text("hm"))
+        await talk.say("Ann", "hello")
+        waiting, added = (talk.message("Ben", text) for text in ("is there tea?", "green tea"))
+        talk.overhear("Ben", "is anybody there?")
+        talk.app.services.rings.hear(waiting)
+        for number in range(30):
+            await talk.say("Ann", f"chatter {number}")
+        await talk.handoffs()
+        assert "is there tea?" not in await captured(talk)
+        assert await talk.take(waiting, joined=[added]) is not None
+        assert talk.lines[-2:] == ["Ben: is there tea?", "Ben: green tea"]
+        assert talk.lines[-3] == "> hm"
+        assert "is there tea?" not in await captured(talk)
+
+
+@pytest.mark.parametrize("window", [1_024, 4_096, 32_768])
+async def test_a_question_followed_by_eighty_long_messages_is_in_the_prompt_of_any_window(
+    tmp_path: Path, window: int
+) -> None:
+    roomy = {"MADELEINE__CONTEXT__RING_MESSAGES": "100"}
+    async with open_talk(tmp_path, window=window, tools="none", environ=roomy) as talk:
+        talk.model.on(lambda _: Text("hm"))
+        await talk.say("Ann", "hello")
+        asked = [talk.message("Ben", f"{sign}? {'please ' * 100}") for sign in "abcdefghijk"]
+        for number in range(80):
+            talk.overhear("Cleo", f"chatter {number} {'and so on ' * 100}")
+        await talk.take(asked[0], joined=asked[1:])
+        shown = [line[5:7] for line in talk.lines if line.startswith("Ben: ")]
+        assert shown[0] == "a?"
+        assert shown[1:] == [f"{sign}?" for sign in "bcdefghijk"][-len(shown) + 1 :]
+        assert all(line.startswith("Ben: ") for line in talk.lines[-len(shown) :])
+
+
 async def test_a_full_member_is_in_no_ring_no_entry_and_no_short_term_memory(
     tmp_path: Path,
 ) -> None:
@@ -249,19 +284,3 @@ async def test_a_member_who_went_full_while_their_turn_waited_is_not_answered(
         assert talk.model.chats == []
         assert await talk.rows("SELECT * FROM buffer_entries") == []
         assert await talk.rows("SELECT * FROM turns") == []
-
-
-@pytest.mark.parametrize(("overheard", "left"), [(0, 60), (1, 61)])
-async def test_the_buffer_keeps_sixty_entries_and_says_what_it_lets_go(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, overheard: int, left: int
-) -> None:
-    caplog.set_level("INFO", "bot.memory.working")
-    async with open_talk(tmp_path) as talk:
-        for number in range(29):
-            await talk.say("Ann", f"message {number}")
-        for _ in range(overheard):
-            talk.overhear("Ben", "one more")
-        await talk.say("Ann", "the end")
-        assert len(await captured(talk)) == 60
-        assert [r.message for r in caplog.records].count("buffer_full") == left - 60
-        assert ("message 0" in await captured(talk)) == (left == 60)

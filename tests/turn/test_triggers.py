@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from bot.identifiers import UserId
+from bot.memory.references import reference_to
 from bot.privacy.levels import PrivacyLevel
 from bot.turn.messages import Person
 from bot.turn.triggers import Triggers
-from tests.talk import GUILD, Talk, open_talk
+from tests.talk import BOT, GUILD, Talk, open_talk
 
 ROBOT = Person(id=UserId(77), name="Robot", is_bot=True)
 
@@ -36,6 +37,30 @@ async def test_a_mention_a_reply_or_a_direct_message_starts_a_turn(
     async with open_talk(tmp_path) as talk:
         message = talk.message("Ann", "hello", channel, **more)
         assert triggers(talk).starts_turn(message) == starts
+
+
+NOTHING = ["", " ", "\n", "\u200b", "\u2060 \ufeff"]
+
+
+@pytest.mark.parametrize("text", NOTHING)
+async def test_nothing_is_answered_where_nothing_is_said(tmp_path: Path, text: str) -> None:
+    async with open_talk(tmp_path) as talk:
+        direct = talk.message("Ann", text, "@ann", mentions_us=False)
+        reply = talk.message("Ann", text, mentions_us=False, replies_to_us=True)
+        assert not triggers(talk).starts_turn(direct)
+        assert not triggers(talk).starts_turn(reply)
+
+
+@pytest.mark.parametrize("text", ["?", "\u200b\U0001f980", "\u2060a"])
+async def test_one_sign_is_enough_to_be_answered(tmp_path: Path, text: str) -> None:
+    async with open_talk(tmp_path) as talk:
+        message = talk.message("Ann", text, "@ann", mentions_us=False)
+        assert triggers(talk).starts_turn(message)
+
+
+async def test_a_bare_mention_is_a_call(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        assert triggers(talk).starts_turn(talk.message("Ann", reference_to(BOT)))
 
 
 @pytest.mark.parametrize(

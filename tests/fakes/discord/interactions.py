@@ -90,7 +90,7 @@ class Interaction:
         sent = [self.original] if self.original else []
         return [one for one in [*sent, *self.followups] if not one.is_loading and not one.deleted]
 
-    async def answered(self, *, timeout: float = 5.0) -> ResponseKind:  # noqa: ASYNC109
+    async def answered(self, *, timeout: float = 20.0) -> ResponseKind:  # noqa: ASYNC109
         """How it was first answered, once it was."""
         return await self.changes.wait_for(
             lambda: self.response_kind, timeout=timeout, what=f"for an answer to {self!r}"
@@ -100,7 +100,7 @@ class Interaction:
         self,
         *,
         containing: str = "",
-        timeout: float = 5.0,  # noqa: ASYNC109
+        timeout: float = 20.0,  # noqa: ASYNC109
     ) -> Message:
         """The first message of the answer that has the text; a placeholder does not count."""
         return await self.changes.wait_for(
@@ -109,14 +109,14 @@ class Interaction:
             what=f"for a message with {containing!r} in answer to {self!r}",
         )
 
-    async def choices(self, *, timeout: float = 5.0) -> list[JsonObject]:  # noqa: ASYNC109
+    async def choices(self, *, timeout: float = 20.0) -> list[JsonObject]:  # noqa: ASYNC109
         """The names and values that an autocomplete offered."""
         await self.answered(timeout=timeout)
         if self.response_kind is not ResponseKind.AUTOCOMPLETE or self.response is None:
             raise AssertionError(f"{self!r} is no autocomplete")
         return self.response["choices"]
 
-    async def modal(self, *, timeout: float = 5.0) -> JsonObject:  # noqa: ASYNC109
+    async def modal(self, *, timeout: float = 20.0) -> JsonObject:  # noqa: ASYNC109
         """The form that was opened."""
         await self.answered(timeout=timeout)
         if self.response_kind is not ResponseKind.MODAL or self.response is None:

@@ -132,7 +132,7 @@ class LoopbackDiscord(WatchedWorld):
         """This process's environment with the bot's token, for a second process."""
         return {**os.environ, "DISCORD_TOKEN": self.token, **more}
 
-    async def wait_until_connected(self, *, timeout: float = 10.0) -> None:  # noqa: ASYNC109
+    async def wait_until_connected(self, *, timeout: float = 20.0) -> None:  # noqa: ASYNC109
         await self.wait_for(
             lambda: self.gateway.is_connected, timeout=timeout, what="for a gateway session"
         )

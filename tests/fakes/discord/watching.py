@@ -29,7 +29,7 @@ class WatchedWorld(InteractingWorld):
         self,
         predicate: Callable[[], T | None],
         *,
-        timeout: float = 5.0,  # noqa: ASYNC109
+        timeout: float = 20.0,  # noqa: ASYNC109
         what: str | Callable[[], str] = "",
     ) -> T:
         """The first truthy value of a predicate, asked after every change and every 20 ms."""
@@ -40,7 +40,7 @@ class WatchedWorld(InteractingWorld):
         method: str,
         pattern: str,
         *,
-        timeout: float = 5.0,  # noqa: ASYNC109
+        timeout: float = 20.0,  # noqa: ASYNC109
     ) -> Call:
         """The oldest answered request that matches and that no earlier `next_call` gave."""
         matches = re.compile(pattern)
@@ -79,7 +79,7 @@ class WatchedWorld(InteractingWorld):
         *,
         after: Message | None = None,
         containing: str = "",
-        timeout: float = 5.0,  # noqa: ASYNC109
+        timeout: float = 20.0,  # noqa: ASYNC109
     ) -> Message:
         """The bot's first message after another one, once its text has what is looked for.
 

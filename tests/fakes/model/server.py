@@ -117,7 +117,7 @@ class LoopbackModel:
         count: int,
         *,
         kind: RequestKind = "chat",
-        timeout: float = 5.0,  # noqa: ASYNC109
+        timeout: float = 20.0,  # noqa: ASYNC109
     ) -> list[ModelRequest]:
         """All requests of a kind, as soon as there are so many (received, not yet answered)."""
 
@@ -133,7 +133,7 @@ class LoopbackModel:
         self,
         predicate: Callable[[], T | None],
         *,
-        timeout: float = 5.0,  # noqa: ASYNC109
+        timeout: float = 20.0,  # noqa: ASYNC109
         what: str = "",
     ) -> T:
         """The first truthy value of a predicate, asked after every change and every 20 ms."""

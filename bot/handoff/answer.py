@@ -1,0 +1,95 @@
+"""The answer of a handoff run as models write it: forgiving where nothing has to be guessed."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Literal, cast
+
+from pydantic import BaseModel, BeforeValidator, Field
+
+LONGEST_CONTENT = 2_000
+
+_IDS = re.compile(
+    r"(?<![A-Z0-9])([EP])0*([1-9][0-9]{0,2})(?![A-Z0-9])"
+    r"(?:\s*(?:[-\u2013\u2014]|\.{2,3}|TO)\s*\1?0*([1-9][0-9]{0,2})(?![A-Z0-9]))?"
+)
+"""An id, or a whole range of them."""
+_NUMBERS_ALONE = re.compile(r"[\s0-9,;()\[\]\u2013-]*")
+
+
+def _listed(value: object) -> object:
+    """A list of texts: of nothing, of one text, or of whatever else holds them."""
+    match value:
+        case None:
+            return []
+        case list():
+            texts = (_text(one) for one in cast("list[object]", value))
+            return [text for text in texts if text is not None]
+        case _:
+            return [text for text in (_text(value),) if text is not None]
+
+
+def _text(value: object) -> str | None:
+    """A text, a number as text, or the longest text of an object: `{"id": "E1"}`."""
+    match value:
+        case bool():
+            return None
+        case str() | int():
+            return str(value)
+        case dict():
+            held = cast("dict[object, object]", value).values()
+            return max((one for one in held if isinstance(one, str)), key=len, default=None)
+        case _:
+            return None
+
+
+def _chunks(value: object) -> object:
+    """One chunk that stands alone, or chunks by number, as a list."""
+    if not isinstance(value, dict):
+        return value
+    held = cast("dict[object, object]", value)
+    return [held] if "content" in held else list(held.values())
+
+
+def _said_so(value: object) -> object:
+    return False if value is None else value
+
+
+_Texts = Annotated[list[str], BeforeValidator(_listed)]
+_Flag = Annotated[bool, BeforeValidator(_said_so)]
+
+
+class HandoffChunk(BaseModel):
+    """An event as the model tells it, with the handles of what it was made of."""
+
+    source_entry_ids: _Texts
+    content: str = Field(max_length=LONGEST_CONTENT)
+    quotes: _Texts = Field(default_factory=list)
+    importance: int = Field(ge=1, le=10)
+    involved_entity_ids: _Texts = Field(default_factory=list)
+    retain_in_buffer: _Flag = False
+
+
+class HandoffResult(BaseModel):
+    """The whole answer; `resolved` names open matters that are settled."""
+
+    chunks: Annotated[list[HandoffChunk], BeforeValidator(_chunks)]
+    resolved: _Texts = Field(default_factory=list)
+
+
+def handles_in(written: Iterable[str], bare: Literal["E", "P"]) -> frozenset[str]:
+    """The handles that a model wrote: "E1", "[e1]", "E1, E2", "E1-E3"; a `bare` number is one too.
+
+    Whether there are such handles is another question.
+    """
+    return frozenset(handle for text in written for handle in _handles_in(text, bare))
+
+
+def _handles_in(text: str, bare: str) -> Iterator[str]:
+    text = unicodedata.normalize("NFKC", text).upper()
+    if _NUMBERS_ALONE.fullmatch(text):
+        text = re.sub(r"[0-9]+", rf"{bare}\g<0>", text)
+    for letter, first, last in _IDS.findall(text):
+        ends = sorted((int(first), int(last or first)))
+        for number in range(ends[0], ends[1] + 1):
+            yield f"{letter}{number}"

@@ -1,0 +1,61 @@
+"""What begins with a slash in the terminal, as far as it is about handoffs."""
+
+from pathlib import Path
+
+from bot.console_commands import ConsoleCommands
+from tests.fakes import Json
+from tests.handoff.room import chunk
+from tests.talk import Talk, open_talk
+
+FRESH = {"MADELEINE__HANDOFF__FRESH_MIN": "0"}
+
+
+async def typed(talk: Talk, text: str) -> str:
+    """What a command that Ann types is answered."""
+    commands = ConsoleCommands(talk.app.services, talk.app.receiver, "en-US")
+    return await commands.run(text, talk.message("Ann", text))
+
+
+async def talked(talk: Talk) -> None:
+    """Six turns: twelve lines, of which four are behind the watermark."""
+    planted = chunk("E1", content="Ann planted tomatoes", quotes=["I planted tomatoes 0"])
+    talk.keeper.clear()
+    talk.keeper.on(lambda _: Json({"chunks": [planted], "resolved": []}))
+    for number in range(6):
+        await talk.say("Ann", f"I planted tomatoes {number}")
+
+
+async def test_a_handoff_is_made_and_its_episode_shown(tmp_path: Path) -> None:
+    async with open_talk(tmp_path, environ=FRESH) as talk:
+        await talked(talk)
+        told = await typed(talk, "/memory handoff")
+        assert told.startswith("1 line became 1 episode. 3 lines were forgotten. This was run ")
+        assert await typed(talk, "/memory") == (
+            "What happened:\n"
+            "- Ann planted tomatoes (just now) \u201cI planted tomatoes 0\u201d (Ann)"
+        )
+
+
+async def test_where_there_is_nothing_old_enough_that_is_said(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        told = await typed(talk, "/memory handoff")
+        assert told.startswith("There is nothing to hand over yet")
+
+
+async def test_health_is_a_table_without_marks_of_discord(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        assert (await typed(talk, "/memory health")).startswith("Nothing was said to me here yet")
+        await talked(talk)
+        told = (await typed(talk, "/memory health")).splitlines()
+        assert told[0] == "Lines in working memory: 12, of them kept for open matters: 0"
+        assert len(told) == 10
+        assert "**" not in "".join(told)
+
+
+async def test_a_scene_is_begun(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        await talk.say("Ann", "hello")
+        assert (await typed(talk, "/scene")).startswith("A new scene begins here.")
+        await talk.say("Ann", "once upon a time")
+        scenes = await talk.rows("SELECT DISTINCT scene FROM buffer_entries ORDER BY scene")
+        assert [row["scene"] for row in scenes] == [0, 1]
