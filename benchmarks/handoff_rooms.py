@@ -53,8 +53,8 @@ class Room:
     def turns(self, entries: int, *, most: int, seed: int = 1) -> list[list[Line]]:
         """So many lines (two or more), by the turns they belong to; each ends with the reply.
 
-        Where there are conversations, only whole ones, one at least. A turn has two lines up to `most`, or one more before a silence: none goes past it. The
-        same seed gives the same lines.
+        Where there are conversations, only whole ones, one at least. A turn has two lines up to
+        `most`, or one more before a silence: none goes past it. The same seed gives the same lines.
         """
         dice = random.Random(seed)
         if self.conversation:

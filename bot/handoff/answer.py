@@ -7,6 +7,8 @@ from typing import Annotated, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, Field
 
+from bot.llm.chat import JsonSchema
+
 LONGEST_CONTENT = 2_000
 
 _IDS = re.compile(
@@ -75,6 +77,49 @@ class HandoffResult(BaseModel):
 
     chunks: Annotated[list[HandoffChunk], BeforeValidator(_chunks)]
     resolved: _Texts = Field(default_factory=list)
+
+
+def answer_schema(
+    entries: Iterable[str], matters: Iterable[str], people: Iterable[str]
+) -> JsonSchema:
+    """The schema of an answer about these handles: a server that holds to it gives no others."""
+    lines, open_matters = list(entries), list(matters)
+    return {
+        "type": "object",
+        "properties": {
+            "chunks": {
+                "type": "array",
+                "maxItems": max(1, len(lines)),
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "source_entry_ids": {**_some_of([*lines, *open_matters]), "minItems": 1},
+                        "content": {"type": "string"},
+                        "quotes": {"type": "array", "maxItems": 3, "items": {"type": "string"}},
+                        "importance": {"type": "integer", "minimum": 1, "maximum": 10},
+                        "involved_entity_ids": _some_of(list(people)),
+                        "retain_in_buffer": {"type": "boolean"},
+                    },
+                    "required": list(HandoffChunk.model_fields),
+                    "additionalProperties": False,
+                },
+            },
+            "resolved": _some_of(open_matters),
+        },
+        "required": list(HandoffResult.model_fields),
+        "additionalProperties": False,
+    }
+
+
+def _some_of(handles: list[str]) -> dict[str, object]:
+    """A list of these handles; where there are none, an empty one."""
+    if not handles:
+        return {"type": "array", "maxItems": 0, "items": {"type": "string"}}
+    return {
+        "type": "array",
+        "maxItems": len(handles),
+        "items": {"type": "string", "enum": handles},
+    }
 
 
 def handles_in(written: Iterable[str], bare: Literal["E", "P"]) -> frozenset[str]:

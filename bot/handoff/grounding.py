@@ -15,6 +15,8 @@ _STEM = 4
 _FOREIGN_BELOW = 0.1
 """A script that makes up less of the letters than this is not one that the lines are written in."""
 _LETTERS_TO_JUDGE = 4
+_A_LINE, _SEVERAL, _MOSTLY = 12, 3, 0.6
+"""Lines so long, so many of them, and that much of a text, are no summary but a copy."""
 _SIGNS_TO_JUDGE = 400
 """The beginning of a text shows its script: all of 60 long ones took 20 ms to count."""
 
@@ -44,6 +46,12 @@ def _holds(text: str, stems: Set[str], signs: Set[str]) -> bool:
     if any(sign in folded for sign in signs):
         return True
     return bool(stems) and not stems.isdisjoint(_stems(text))
+
+
+def repeats_lines(content: str, said: Iterable[str]) -> bool:
+    """Whether a summary is a copy of its lines: several of them, word for word, and little else."""
+    copied = [line for line in said if len(line) >= _A_LINE and line in content]
+    return len(copied) >= _SEVERAL and sum(map(len, copied)) >= len(content) * _MOSTLY
 
 
 def is_in_another_script(content: str, said: Iterable[str], *, but: Iterable[str] = ()) -> bool:

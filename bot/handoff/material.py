@@ -8,9 +8,10 @@ from itertools import count
 from zoneinfo import ZoneInfo
 
 from bot.clock import naturalize_time
+from bot.handoff.answer import answer_schema
 from bot.i18n import DEFAULT_LOCALE
 from bot.identifiers import EntryId, PersonaId
-from bot.llm.chat import ChatMessage
+from bot.llm.chat import ChatMessage, JsonSchema
 from bot.llm.tokens import estimate_tokens
 from bot.memory.ledger import Matter
 from bot.memory.quoting import quoted, shortened, spoken, without_hidden_signs
@@ -105,13 +106,19 @@ class Material:
         """An entry's text as the model reads it."""
         return self.texts[entry.id]
 
-    def messages(self) -> tuple[ChatMessage, ...]:
-        """The prompt of the run."""
+    def messages(self, *, example: bool = False) -> tuple[ChatMessage, ...]:
+        """The prompt of the run; `example`: with one for a small model, which learns by copying."""
         blocks = (self._people(), self._matters(), prompt("handoff.lines"), *self._lines())
         return (
             ChatMessage(role="system", content=prompt("handoff.rules", name=self.scenery.name)),
+            *(_example() if example else ()),
             ChatMessage(role="user", content="\n".join(filter(None, blocks))),
         )
+
+    def schema(self) -> JsonSchema:
+        """The schema of the answer, with the handles of this run."""
+        people = (participant.handle for participant in self.scenery.roster.participants)
+        return answer_schema(self.entries, self.matters, people)
 
     def _people(self) -> str:
         people = [f"{p.handle} {p.name}" for p in self.scenery.roster.participants]
@@ -148,6 +155,13 @@ class Material:
         marks += [prompt("handoff.noted")] if entry.id in self.noted else []
         name = self.scenery.speaker(entry)
         return f"{name} ({', '.join(marks)})" if marks else name
+
+
+def _example() -> tuple[ChatMessage, ChatMessage]:
+    return (
+        ChatMessage(role="user", content=prompt("handoff.example.lines")),
+        ChatMessage(role="assistant", content=prompt("handoff.example.answer")),
+    )
 
 
 def shown_text(entry: Entry, roster: Roster, most: int = LONGEST_ENTRY) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from bot.handoff.answer import HandoffChunk, HandoffResult, handles_in
-from bot.handoff.grounding import is_in_another_script, shares_a_word
+from bot.handoff.grounding import is_in_another_script, repeats_lines, shares_a_word
 from bot.handoff.material import HANDLE, Material, one_line
 from bot.handoff.quotes import true_quotes
 from bot.identifiers import LedgerId, UserId
@@ -90,8 +90,9 @@ async def select(
 
     await ask_structured(
         route,
-        material.messages(),
+        material.messages(example=route.tools_mode == "structured"),
         HandoffResult,
+        schema=material.schema(),
         max_tokens=max_tokens,
         repairs=repairs,
         check=check,
@@ -168,6 +169,8 @@ def _problem(claim: _Claim, material: Material) -> str | None:
         return prompt("handoff.problem.credential", number=number)
     if unknown := [one for one in _ids(content) if not any(one in t for t in (*said, *names))]:
         return prompt("handoff.problem.ids", number=number, ids=", ".join(unknown))
+    if repeats_lines(content, said):
+        return prompt("handoff.problem.copied", number=number)
     if is_in_another_script(content, said, but=names):
         return prompt("handoff.problem.script", number=number)
     if not shares_a_word(content, said, but=names):

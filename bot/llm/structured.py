@@ -10,7 +10,14 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from bot.errors import ModelFault
-from bot.llm.chat import ChatMessage, ChatRequest, Finished, Restarted, TextDelta
+from bot.llm.chat import (
+    ChatMessage,
+    ChatRequest,
+    Finished,
+    JsonSchema,
+    Restarted,
+    TextDelta,
+)
 from bot.llm.reasoning import without_reasoning
 from bot.llm.routing import Route
 from bot.llm.strict_schema import strict_schema
@@ -80,16 +87,19 @@ async def ask_structured(
     *,
     max_tokens: int,
     repairs: int = 1,
+    schema: JsonSchema | None = None,
     check: Callable[[M], None] | None = None,
     paid: Callable[[Finished], None] | None = None,
 ) -> M:
     """A `model` from the route's answer; `check` may refuse one with a ValueError.
 
-    An answer that cannot be used is sent back `repairs` times with the reasons; `paid` is told of
-    every answer. Raises `ModelFault("malformed")` where that does not help, and whatever the route
-    raises.
+    `schema`: a narrower one than the model's own. An answer that cannot be used is sent back
+    `repairs` times with the reasons; `paid` is told of every answer. Raises
+    `ModelFault("malformed")` where that does not help, and whatever the route raises.
     """
-    request = ChatRequest(messages=messages, schema=strict_schema(model), max_tokens=max_tokens)
+    request = ChatRequest(
+        messages=messages, schema=schema or strict_schema(model), max_tokens=max_tokens
+    )
     asked, problem = request, ""
     for _ in range(repairs + 1):
         text, finished = await _whole_answer(route, asked)

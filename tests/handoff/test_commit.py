@@ -256,6 +256,16 @@ async def test_an_episode_carries_the_embedders_vector_of_its_text(embedding_roo
     assert struct.unpack("<3e", stored["vector"]) == pytest.approx((0.6, 0.0, -0.8), abs=1e-3)
 
 
+@pytest.mark.parametrize("vector", [[0.0, 0.0], [1e300, 0.0], [1e-300, 0.0]])
+async def test_a_vector_of_any_length_is_stored(embedding_room: Room, vector: list[float]) -> None:
+    room = embedding_room
+    await garden(room)
+    room.model.queue(Vectors([vector]), to="embeddings")
+    await room.committed(BEANS)
+    (stored,) = await room.rows("SELECT vector FROM embeddings")
+    assert struct.unpack("<2e", stored["vector"]) == (float(any(vector)), 0.0)
+
+
 async def test_vectors_stay_with_their_episodes(embedding_room: Room) -> None:
     room = embedding_room
     said = await garden(room)

@@ -92,6 +92,24 @@ async def test_vectors_of_its_episodes_go(tmp_path: Path) -> None:
         assert await room.rows("SELECT * FROM embeddings") == []
 
 
+async def test_a_matter_told_as_before_has_no_vector_of_what_it_said_since(
+    tmp_path: Path,
+) -> None:
+    async with open_room(tmp_path, embedder=True) as room:
+        await a_debt(room)
+        await later(room, "I paid half of the money")
+        outcome = await room.committed(chunk("P1", "E2", content="Ben paid half.", retain=True))
+        await room.undo(outcome.run)
+        (matter,) = await room.matters()
+        rows = await room.rows("SELECT id, embedding_model FROM ledger_entries ORDER BY id")
+        assert {row["id"]: row["embedding_model"] for row in rows} == {
+            matter.id: None,
+            matter.id + 1: "embed-model",
+        }
+        (vector,) = await room.rows("SELECT item FROM embeddings")
+        assert vector["item"] == str(matter.id + 1)
+
+
 async def test_what_was_said_since_stays(room: Room) -> None:
     said, outcome = await a_debt(room)
     room.clock.pass_(minutes=5)

@@ -119,7 +119,53 @@ async def test_a_good_answer_takes_one_call(desk: Desk) -> None:
     assert len(desk.model.chats) == len(desk.paid) == 1
     sent = [(message["role"], message["content"]) for message in desk.model.last.messages]
     assert sent == [(message.role, message.content) for message in given.messages()]
-    assert desk.model.last.schema == strict_schema(HandoffResult)
+    assert desk.model.last.schema == given.schema()
+
+
+def test_the_schema_offers_the_handles_of_the_run_and_no_others() -> None:
+    chunks = strings_of(material(DOG, matters=[matter(1)]).schema())
+    assert {"E1", "E2", "E3", "P1", "U1"} <= chunks
+    assert not {"E4", "P2"} & chunks
+
+
+def test_without_open_matters_none_can_be_resolved() -> None:
+    schema: Any = material(DOG).schema()
+    assert schema["properties"]["resolved"]["maxItems"] == 0
+
+
+def test_the_schema_asks_for_what_the_specification_names() -> None:
+    narrow: Any = material(DOG).schema()
+    whole: Any = strict_schema(HandoffResult)
+    for schemas in ((narrow, whole), (narrow["properties"]["chunks"]["items"],) * 2):
+        assert schemas[0]["required"] == schemas[1]["required"]
+        assert list(schemas[0]["properties"]) == schemas[0]["required"]
+
+
+def strings_of(node: object) -> set[str]:
+    match node:
+        case dict():
+            return {text for value in node.values() for text in strings_of(value)}
+        case list():
+            return {text for value in node for text in strings_of(value)}
+        case str():
+            return {node}
+        case _:
+            return set()
+
+
+async def test_a_small_model_is_shown_an_example_that_is_a_good_answer(desk: Desk) -> None:
+    messages = material(DOG).messages(example=True)
+    assert [message.role for message in messages] == ["system", "user", "assistant", "user"]
+    assert HandoffResult.model_validate_json(messages[2].content).chunks
+    with pytest.raises(ModelFault):  # whoever repeats it, says what nobody said
+        await desk.select(messages[2].content, messages[2].content)
+
+
+async def test_a_copy_of_the_lines_is_no_summary(desk: Desk) -> None:
+    copied = (
+        "Ann: I adopted a dog on Saturday Ben: What is the dog called? Ann: Rex, he is so small"
+    )
+    assert "copy of its lines" in await desk.refusal(answer(chunk(copied)))
 
 
 async def test_what_no_chunk_names_is_in_no_episode(desk: Desk) -> None:
