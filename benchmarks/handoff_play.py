@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from benchmarks.handoff_rooms import PEOPLE, START, Line, Room
-from bot.audience import Audience, Origin
+from bot.audience import Audience, Origin, Place
 from bot.clock import to_ms
 from bot.guild_settings import QuietHours
 from bot.handoff.trigger import unpinned
@@ -22,6 +22,7 @@ from bot.persona.personas import Persona
 from bot.storage.statements import Transaction
 from bot.turn.budget import plan_budget
 from bot.turn.history import fit_entries
+from bot.turn.messages import IncomingMessage, Person
 from bot.turn.turn_rows import end_turn, take_turn
 from tests.fakes import ModelRequest, Text
 from tests.talk import GUILD, FakeClock, Talk, open_talk
@@ -114,6 +115,7 @@ class _Stage:
 
     talk: Talk
     keeper: ScriptedKeeper
+    place: Place
     origin: Origin
     persona: Persona
     audience: Audience
@@ -143,6 +145,7 @@ class _Stage:
         return cls(
             talk=talk,
             keeper=keeper,
+            place=place,
             origin=origin,
             persona=persona,
             audience=await services.origins.audience_in(origin),
@@ -158,16 +161,33 @@ class _Stage:
         """What `begin`, the prompt and `effects` do of a turn with working memory."""
         *heard, reply = lines
         engine, guild = self.talk.app.services.handoff, self.origin.guild_id
-        await self.wait_until(heard[-1].at)
+        for line in heard:
+            await self.wait_until(line.at)
+            self._hear(line)
         turn = await self._capture(heard)
         asked = self.keeper.asked
         await engine.before_turn(self.origin.id, self.persona.lineage, guild)
         self.samples.append(await self._sample(waited=self.keeper.asked > asked))
-        engine.note_budget(self.key, self.budget)
+        engine.note_space(self.key, self.budget)
         await self.wait_until(reply.at)
         await self._keep_reply(reply, turn)
         engine.after_turn(self.origin.id, guild)
         await self.talk.handoffs()
+
+    def _hear(self, line: Line) -> None:
+        """What is said between two turns is in the ring alone, until the next one captures it."""
+        rings, number = self.talk.app.services.rings, line.by or 0
+        rings.open(self.origin.channel_id)
+        rings.hear(
+            IncomingMessage(
+                id=self.talk.next_id(),
+                place=self.place,
+                author=Person(id=person(number), name=PEOPLE[number]),
+                text=line.text,
+                sent_at=line.at,
+                locale="en-US",
+            )
+        )
 
     async def wait_until(self, at: datetime) -> None:
         """Let time pass, with the sweeps that fall into it."""

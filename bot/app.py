@@ -151,6 +151,7 @@ def _services(ground: _Ground) -> tuple[TurnServices, ShortTermRows]:
     settings = GuildSettings(database, clock, default_zone=config.locale.zone)
     allowance = Allowance(database, clock, config.budgets)
     active = timedelta(hours=config.context.active_channel_hours)
+    rings = Rings(clock, levels, size=config.context.ring_messages, active=active)
     services = TurnServices(
         config=config,
         clock=clock,
@@ -165,9 +166,9 @@ def _services(ground: _Ground) -> tuple[TurnServices, ShortTermRows]:
         short_term=short_term,
         long_term=long_term,
         ledger=Ledger(database),
-        handoff=_handoff(ground, people, levels, features, settings, allowance),
+        handoff=_handoff(ground, people, levels, features, settings, rings, allowance),
         tools=_tools(config, short_term, long_term),
-        rings=Rings(clock, levels, size=config.context.ring_messages, active=active),
+        rings=rings,
         allowance=allowance,
         late_writes=LateWrites(database, limit=config.storage.capture_queue_size),
         chat=ground.router.chat,
@@ -193,6 +194,7 @@ def _handoff(
     levels: Levels,
     features: Features,
     settings: GuildSettings,
+    rings: Rings,
     allowance: Allowance,
 ) -> HandoffEngine:
     config, clock, database = ground.config.handoff, ground.clock, ground.database
@@ -204,6 +206,7 @@ def _handoff(
         people=people,
         settings=settings,
         chat=ground.router.chat,
+        heard_at=rings.heard_at,
         own_identity=ground.own_identity,
     )
     handover = Handover(

@@ -97,6 +97,8 @@ class MemoryConfig(Section):
 
 class HandoffConfig(Section):
     ceiling_fraction: Fraction = 0.6
+    early_fraction: Annotated[float, Field(ge=0.1, le=1)] = 0.75
+    kept_fraction: Annotated[float, Field(ge=0.1, le=0.9)] = 0.5
     velocity_entries: int = Field(default=20, ge=1, le=1_000)
     scene_silence_min: int = Field(default=45, ge=1, le=10_080)
     idle_turns: int = Field(default=5, ge=1, le=1_000)

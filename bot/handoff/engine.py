@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 SWEPT_AT_ONCE = 20
 """Buffers that one sweep looks at: what piled up while we were away is spread over several."""
 _DEFERRED = timedelta(hours=1)
-_REMEMBERED_BUDGETS = 10_000
+_REMEMBERED_SPACES = 10_000
 
 Result = asyncio.Future[Done[Outcome | None] | Raised]
 
@@ -77,7 +77,7 @@ class HandoffEngine:
         self._places = asyncio.Semaphore(config.runs_per_provider)
         self._runs: dict[BufferKey, Result] = {}
         self._patient: dict[BufferKey, asyncio.Task[None]] = {}
-        self._budgets: OrderedDict[BufferKey, int] = OrderedDict()
+        self._spaces: OrderedDict[BufferKey, int] = OrderedDict()
 
     # --- a turn
 
@@ -99,12 +99,12 @@ class HandoffEngine:
         """Look again once the reply stands; what is due runs in the background."""
         self._background.spawn(f"handoff-look-{origin}", self._attend_room(origin, guild))
 
-    def note_budget(self, key: BufferKey, tokens: int) -> None:
+    def note_space(self, key: BufferKey, tokens: int) -> None:
         """What the rest of a prompt left for working memory."""
-        self._budgets[key] = tokens
-        self._budgets.move_to_end(key)
-        while len(self._budgets) > _REMEMBERED_BUDGETS:
-            self._budgets.popitem(last=False)
+        self._spaces[key] = tokens
+        self._spaces.move_to_end(key)
+        while len(self._spaces) > _REMEMBERED_SPACES:
+            self._spaces.popitem(last=False)
 
     # --- commands and events
 
@@ -168,17 +168,17 @@ class HandoffEngine:
                 continue
             await self._attend(look)
             if not look.candidates:
-                await self._due_again(key, self._when_old_enough(look))
+                await self._due_again(key, self._look_again_at(look))
 
     # --- within
 
-    def _when_old_enough(self, look: Look) -> datetime | None:
-        """When what is left in a closed room is no longer fresh; None in every other."""
+    def _look_again_at(self, look: Look) -> datetime | None:
+        """When a room will be quiet, or what is left in a closed one old enough; None: never."""
         newest = max((entry.said_at for entry in look.entries), default=None)
-        if newest is None or not look.buffer.has_ended:
-            return None
-        at = newest + timedelta(minutes=self._config.fresh_min)
-        return at if at > self._clock.now() else None
+        again = look.quiet_at
+        if look.buffer.has_ended and newest is not None:
+            again = newest + timedelta(minutes=self._config.fresh_min)
+        return again if again > self._clock.now() else None
 
     async def _newly_quiet(self) -> list[BufferKey]:
         """Buffers of rooms whose quiet hours have begun."""
@@ -212,7 +212,7 @@ class HandoffEngine:
         return [look for look in looks if look is not None]
 
     async def _look(self, key: BufferKey, *, requested: bool = False) -> Look | None:
-        look = await self._watch.look(key, budget=self._budgets.get(key), requested=requested)
+        look = await self._watch.look(key, space=self._spaces.get(key), requested=requested)
         if look is not None:
             log.debug(
                 "handoff_looked",

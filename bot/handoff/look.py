@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from bot.clock import Clock, to_ms
 from bot.config import HandoffConfig
@@ -15,6 +15,8 @@ from bot.handoff.trigger import (
     TriggerReason,
     TriggerReport,
     explain_handoff_trigger,
+    last_heard,
+    unpinned,
 )
 from bot.handoff.watermark import due_candidates
 from bot.i18n import t
@@ -37,7 +39,11 @@ _MOST_READ = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What was found. `candidates` is empty where nothing is worth a run."""
+    """What was found. `candidates` is empty where nothing is worth a run.
+
+    `space`: tokens that the rest of the prompt leaves for the section, where that is known.
+    `quiet_at`: when the room has been quiet for long enough for a handoff.
+    """
 
     buffer: Buffer
     persona: Persona
@@ -47,6 +53,8 @@ class Look:
     scenery: Scenery
     report: TriggerReport
     candidates: tuple[Entry, ...]
+    space: int | None
+    quiet_at: datetime
     may_try: bool
 
     @property
@@ -56,8 +64,14 @@ class Look:
 
     @property
     def does_not_fit(self) -> bool:
-        """Whether the section is larger than its room in the prompt."""
-        return self.report.reason in (TriggerReason.CEILING, TriggerReason.BUDGET)
+        """Whether the section is larger than its space in the prompt."""
+        match self.report.reason:
+            case TriggerReason.CEILING:
+                return True
+            case TriggerReason.BUDGET:
+                return self.space is not None and self.report.value > self.space
+            case _:
+                return False
 
     @property
     def scene_fired(self) -> int | None:
@@ -87,7 +101,7 @@ class _Read:
 
 
 class Watch:
-    """Looks at buffers."""
+    """Looks at buffers. `heard_at`: when somebody last spoke in a channel, as far as we listen."""
 
     def __init__(
         self,
@@ -98,6 +112,7 @@ class Watch:
         people: People,
         settings: GuildSettings,
         chat: Route,
+        heard_at: Callable[[ChannelId], datetime | None],
         own_identity: Callable[[], UserId | None],
     ) -> None:
         self._database = database
@@ -106,12 +121,13 @@ class Watch:
         self._people = people
         self._settings = settings
         self._chat = chat
+        self._heard_at = heard_at
         self._own_identity = own_identity
 
     async def look(
-        self, key: BufferKey, *, budget: int | None = None, requested: bool = False
+        self, key: BufferKey, *, space: int | None = None, requested: bool = False
     ) -> Look | None:
-        """Look at one buffer; None where it is not there. `budget`: see HandoffState.
+        """Look at one buffer; None where it is not there. `space`: see Look.
 
         `requested`: a manager wants a run now, whatever the triggers say.
         """
@@ -128,7 +144,8 @@ class Watch:
             turns_since=read.turns_since,
             scene_fired=read.buffer.scene_fired,
             state_fired=_state(read.buffer.state_fired),
-            budget=budget,
+            budget=None if space is None else int(space * self._config.early_fraction),
+            heard_at=self._heard_at(read.channel),
             render=lambda entries, at: render_entries(entries, replace(view, now=at)),
             ratio=self._chat.ratio,
             config=self._config,
@@ -146,13 +163,24 @@ class Watch:
             scenery=scenery,
             report=report,
             candidates=due_candidates(
-                report, read.entries, now, self._config, ending=read.buffer.has_ended
+                report,
+                read.entries,
+                now,
+                self._config,
+                scene=read.buffer.scene,
+                ending=read.buffer.has_ended,
             ),
+            space=space,
+            quiet_at=self._quiet_at(state, unpinned(read.entries), now),
             may_try=requested
             or may_try_again(
                 report.trigger, read.buffer.failures, read.buffer.failed_at, now, self._config
             ),
         )
+
+    def _quiet_at(self, state: HandoffState, entries: Sequence[Entry], now: datetime) -> datetime:
+        span = timedelta(minutes=self._config.idle_turns * self._config.idle_turn_min)
+        return (last_heard(state, entries) if entries else now) + span
 
     async def _resting(self, read: _Read) -> PersonaState:
         """The persona's state in this room: quiet hours are a kind of sleep."""

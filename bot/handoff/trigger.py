@@ -56,8 +56,9 @@ class HandoffState:
     """A persona in one room, as the triggers see it.
 
     `scene`: where the persona is. `turns_since`: turns since the last entry that is no thought.
-    `scene_fired` and `state_fired`: what a run was made for already. `budget`: tokens that the rest
-    of the prompt leaves for working memory, where that is known.
+    `scene_fired` and `state_fired`: what a run was made for already. `budget`: tokens beyond which
+    the section is soon too large for what the rest of the prompt leaves, where that is known.
+    `heard_at`: when somebody last spoke in the room, whether or not that is in the buffer yet.
     """
 
     scene: int = 0
@@ -66,6 +67,7 @@ class HandoffState:
     scene_fired: int | None = None
     state_fired: PersonaState | None = None
     budget: int | None = None
+    heard_at: datetime | None = None
     render: Render = plainly
     ratio: float = 1.0
     config: HandoffConfig = field(default_factory=HandoffConfig)
@@ -142,14 +144,16 @@ def _voluntary(
 
 
 def idle_turns(state: HandoffState, entries: Sequence[Entry], now: datetime) -> int:
-    """Turns, and whole spans of time, since something was last said or done.
-
-    Where there are only thoughts, it was before the first of them.
-    """
-    spoken = [entry for entry in entries if entry.kind is not EntryKind.THOUGHT]
-    last = spoken[-1] if spoken else entries[0]
-    spans = (now - last.said_at) // timedelta(minutes=state.config.idle_turn_min)
+    """Turns, and whole spans of time, since something was last said or done."""
+    spans = (now - last_heard(state, entries)) // timedelta(minutes=state.config.idle_turn_min)
     return state.turns_since + max(0, spans)
+
+
+def last_heard(state: HandoffState, entries: Sequence[Entry]) -> datetime:
+    """When something was last said or done; where there are only thoughts, before the first."""
+    spoken = [entry for entry in entries if entry.kind is not EntryKind.THOUGHT]
+    last = (spoken[-1] if spoken else entries[0]).said_at
+    return max(last, state.heard_at or last)
 
 
 def _report(

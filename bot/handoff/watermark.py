@@ -1,6 +1,6 @@
 """Which entries stay and which may be handed over. Pure, as the triggers are."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -10,6 +10,8 @@ from bot.handoff.trigger import TriggerReason, TriggerReport, unpinned
 from bot.memory.working import Entry
 
 HARD_FLOOR = 8
+_FRAME = 4
+"""Tokens of an entry's speaker and line, beside its text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,23 +52,57 @@ def due_candidates(
     now: datetime,
     config: HandoffConfig,
     *,
+    scene: int | None = None,
     ending: bool = False,
 ) -> tuple[Entry, ...]:
     """What a run for this trigger would take; empty where it would be too little to be worth it.
 
-    A crowded buffer gives up its fresh entries but the last few: else a busy room frees nothing.
-    `ending`: the room was closed or the persona withdrawn, so that one entry is enough.
+    `scene`: where the persona is now. `ending`: the room was closed or the persona withdrawn, so
+    that one entry is enough.
     """
     if report.trigger == "none":
         return ()
     fresh = timedelta(minutes=config.fresh_min)
-    candidates = partition_buffer(entries, now, config.keep_entries, fresh=fresh).candidates
-    crowded = len(unpinned(entries)) > config.crowded_entries
-    if report.trigger == "involuntary" and crowded and len(candidates) < config.velocity_candidates:
-        candidates = partition_buffer(
-            entries, now, config.crowded_keep_entries, fresh=timedelta(0)
-        ).candidates
+    watermark = partition_buffer(entries, now, config.keep_entries, fresh=fresh)
+    counted = unpinned(entries)
+    candidates = max((watermark.candidates, *_given_up(report, counted, config)), key=len)
+    if not ending and _is_the_rest_of_a_scene(report, counted, config, scene):
+        return ()
     return candidates if len(candidates) >= _needed(report, config, ending=ending) else ()
+
+
+def _given_up(
+    report: TriggerReport, entries: tuple[Entry, ...], config: HandoffConfig
+) -> Iterator[tuple[Entry, ...]]:
+    """What fresh entries give way too, where they would else drop out of the prompt unseen.
+
+    A crowded buffer keeps its last few; one that is too large keeps what takes half of its room.
+    """
+    if report.trigger == "involuntary" and len(entries) > config.crowded_entries:
+        yield entries[: -config.crowded_keep_entries]
+    if report.reason in (TriggerReason.CEILING, TriggerReason.BUDGET):
+        keep = max(config.keep_entries, _newest_within(report, entries, config.kept_fraction))
+        yield entries[: max(0, len(entries) - keep)]
+
+
+def _newest_within(report: TriggerReport, entries: tuple[Entry, ...], fraction: float) -> int:
+    """How many of the newest entries take that part of the limit; each by its share of the size."""
+    sizes = [entry.tokens + _FRAME for entry in entries]
+    left = report.limit * fraction * sum(sizes) / max(1, report.value)
+    for count, size in enumerate(reversed(sizes)):
+        left -= size
+        if left < 0:
+            return count
+    return len(entries)
+
+
+def _is_the_rest_of_a_scene(
+    report: TriggerReport, entries: tuple[Entry, ...], config: HandoffConfig, scene: int | None
+) -> bool:
+    """Whether no more is left of earlier scenes than their last run kept: that was a handoff."""
+    if report.reason is not TriggerReason.SCENE or scene is None:
+        return False
+    return sum(entry.scene != scene for entry in entries) <= config.keep_entries
 
 
 def _needed(report: TriggerReport, config: HandoffConfig, *, ending: bool) -> int:
@@ -74,16 +110,11 @@ def _needed(report: TriggerReport, config: HandoffConfig, *, ending: bool) -> in
     if ending:
         return config.ceiling_candidates
     match report.reason:
-        case (
-            TriggerReason.CEILING
-            | TriggerReason.BUDGET
-            | TriggerReason.STATE
-            | TriggerReason.REQUESTED
-        ):
+        case TriggerReason.CEILING | TriggerReason.STATE | TriggerReason.REQUESTED:
             return config.ceiling_candidates
         case TriggerReason.VELOCITY:
             return config.velocity_candidates
-        case TriggerReason.SCENE | TriggerReason.IDLE:
+        case TriggerReason.BUDGET | TriggerReason.SCENE | TriggerReason.IDLE:
             return config.voluntary_candidates
         case TriggerReason.NONE:
             raise ValueError("nothing is due")

@@ -87,7 +87,7 @@ async def _attempt(
     blocks = memory_blocks(context, budget, services.chat.ratio)
     tool_context = _tool_context(services, context, blocks, progress)
     asked = _prompt(services, context, budget, blocks, tool_context)
-    services.handoff.note_budget(context.buffer, asked.room)
+    services.handoff.note_space(context.buffer, asked.space)
     tool_context = replace(tool_context, shown=asked.shown)
     markers = unspoken_markers(asked.shown, _talk(context))
     loop = ToolLoop(

@@ -24,13 +24,13 @@ COMPACT_BELOW = 2_048
 class Prompt:
     """What the model is asked, and which memories it may name by which handle.
 
-    `hidden`: entries that it had no room for. `room`: the tokens that were left for working memory.
+    `hidden`: entries that it had no room for. `space`: tokens that were left for the talk.
     """
 
     messages: tuple[ChatMessage, ...]
     shown: Mapping[str, MemoryId]
     hidden: tuple[EntryId, ...]
-    room: int
+    space: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,19 +92,19 @@ def assemble(
         if left >= least or smaller is None:
             break
         blocks = smaller
-    room = max(1, min(left, budget.working_memory))
+    space = max(1, min(left, budget.working_memory))
     keep = config.unshortened_entries
-    entries = fit_entries(context.entries, context.view, budget=room, ratio=ratio, keep=keep)
+    entries = fit_entries(context.entries, context.view, budget=space, ratio=ratio, keep=keep)
     if len(entries) < len(context.entries):
         gap = ChatMessage(role="user", content=prompt("blocks.gap"))
-        room_beside_gap = max(1, room - estimate_message_tokens(gap, ratio))
+        beside_gap = max(1, space - estimate_message_tokens(gap, ratio))
         entries = fit_entries(
-            context.entries, context.view, budget=room_beside_gap, ratio=ratio, keep=keep
+            context.entries, context.view, budget=beside_gap, ratio=ratio, keep=keep
         )
     told = {entry.id for entry in entries}
     hidden = tuple(entry.id for entry in context.entries if entry.id not in told)
     messages = (first, *examples, *render_entries(entries, context.view, gap=bool(hidden)))
-    return Prompt(messages=messages, shown=blocks.shown, hidden=hidden, room=room)
+    return Prompt(messages=messages, shown=blocks.shown, hidden=hidden, space=space)
 
 
 def fixed_part(persona: Persona, style: PromptStyle, *, compact: bool) -> str:

@@ -70,6 +70,11 @@ class Rings:
         ring = self._rings.get(channel)
         return tuple(ring.messages.values()) if ring else ()
 
+    def heard_at(self, channel: ChannelId) -> datetime | None:
+        """When the newest message of a channel was sent; None where we do not listen."""
+        newest = self.messages(channel)[-1:]
+        return newest[0].sent_at if newest else None
+
     def as_it_stands(self, message: IncomingMessage) -> IncomingMessage | None:
         """A copy brought up to what was edited lately; None where it was deleted."""
         text = self._changed.get(message.id, message.text)

@@ -35,7 +35,8 @@ class Answer:
             taken = [line for line, place in zip(lines, places, strict=True) if place == number]
             matter = matters[goes_on - 1 : goes_on] if goes_on else []
             if taken or matter:
-                told = ", ".join(("They spoke of a tomato", *(text for _, text in taken)))
+                words = [word for _, text in taken[:1] for word in text.split()]
+                told = " ".join(("They spoke of a tomato:", *reversed(words)))  # no copy
                 handles = (*matter, *(handle for handle, _ in taken))
                 chunks.append(chunk(*handles, content=told, retain=retain))
         return result(*chunks, resolved=[f"P{number}" for number in sorted(self.settles)])

@@ -113,7 +113,8 @@ def shown_lines(request: ModelRequest) -> dict[str, str]:
 def tell_everything(request: ModelRequest) -> Reply:
     """The answer that makes one episode of all lines."""
     lines = shown_lines(request)
-    return result(chunk(*lines, content=f"They said: {' '.join(lines.values())[:200]}"))
+    words = max(lines.values(), key=len, default="").split()
+    return result(chunk(*lines, content=f"They said: {' '.join(reversed(words))}"))  # no copy
 
 
 class GatedModel(LoopbackModel):
@@ -394,6 +395,7 @@ async def _room(
         people=People(database),
         settings=settings,
         chat=router.chat,
+        heard_at=lambda _: None,
         own_identity=lambda: None,
     )
     handover = Handover(

@@ -15,8 +15,9 @@ import pytest
 from bot.clock import to_ms
 from bot.errors import StorageUnavailable
 from bot.handoff.look import Look
-from bot.identifiers import EntryId
+from bot.identifiers import EntryId, GuildId, UserId
 from bot.memory.working import EntryKind
+from bot.privacy.levels import PrivacyLevel
 from bot.storage.statements import Transaction
 from tests.fakes import HttpError, Reply, Text, Vectors, embed
 from tests.handoff.room import ANN, BEN, Room, chunk, open_room, result, tell_everything
@@ -406,7 +407,6 @@ async def test_cancelled_at_any_moment_a_run_is_whole_or_not_there(room: Room) -
     room.model.on(tell_everything)
     await steps_of((await another_run(room))[1])  # the first one connects
     steps = await steps_of((await another_run(room))[1])
-    written: list[bool] = []
     for part in range(41):
         candidates, making = await another_run(room)
         for _ in range(steps * part // 40):
@@ -415,8 +415,39 @@ async def test_cancelled_at_any_moment_a_run_is_whole_or_not_there(room: Room) -
         await asyncio.wait({making})
         await room.database.write(nothing)  # what was queued before is written
         left, told = set(await room.ids()), set(await room.sources())
-        written.append(candidates <= told)
-        assert candidates.isdisjoint(left if written[-1] else told)
-        assert candidates <= (told if written[-1] else left)
-    assert not written[0]
-    assert any(written)
+        is_written = candidates <= told
+        assert candidates.isdisjoint(left if is_written else told)
+        assert candidates <= (told if is_written else left)
+    assert {run["state"] for run in await room.runs()} == {"committed"}
+
+
+async def test_a_run_that_is_cancelled_before_its_answer_came_changes_nothing(room: Room) -> None:
+    room.model.gate.clear()
+    candidates, making = await another_run(room)
+    await room.model.wait_for_requests(1)
+    making.cancel()
+    await asyncio.wait({making})
+    await room.database.write(nothing)
+    assert making.cancelled()
+    assert candidates <= set(await room.ids())
+    assert await room.episodes() == ()
+    assert await room.runs() == []
+
+
+async def test_a_run_that_is_cancelled_in_the_middle_of_its_commit_is_written(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room.model.on(tell_everything)
+    candidates, making = await another_run(room)
+    level_of = room.levels.of
+
+    def cancels(user: UserId, guild: GuildId) -> PrivacyLevel:
+        making.cancel()
+        return level_of(user, guild)
+
+    monkeypatch.setattr(room.levels, "of", cancels)  # it is asked within the transaction
+    await asyncio.wait({making})
+    await room.database.write(nothing)
+    assert making.cancelled()
+    assert set(await room.sources()) == candidates
+    assert candidates.isdisjoint(await room.ids())

@@ -143,6 +143,7 @@ async def kill_at_random(folder: Path, kills: int, *, seed: int = 7) -> tuple[To
         until = chance.randrange(2, 18)
         while told.lines - heard_before < until:
             told.hear((await process.stdout.readline()).decode())
+            assert told.deaths == kill, "the child died before it was killed"
         await asyncio.sleep(chance.random() * 0.03)
         os.kill(told.pid, signal.SIGKILL)
         while told.deaths <= kill:

@@ -60,7 +60,7 @@ async def test_a_run_is_awaited_only_where_the_section_does_not_fit(tmp_path: Pa
     async with open_room(tmp_path) as room:
         room.model.on(tell_everything)
         await talked(room, 6)
-        room.engine.note_budget(room.key, 10)
+        room.engine.note_space(room.key, 10)
         await before_turn(room)
         assert [run["reason"] for run in await room.runs()] == ["budget"]
 
@@ -70,7 +70,7 @@ async def test_nobody_waits_longer_than_a_few_seconds_and_the_run_goes_on(tmp_pa
         room.model.on(tell_everything)
         room.model.gate.clear()
         await talked(room, 6)
-        room.engine.note_budget(room.key, 10)
+        room.engine.note_space(room.key, 10)
         await before_turn(room)
         assert await room.runs() == []
         room.model.gate.set()
@@ -82,7 +82,7 @@ async def test_nobody_waits_for_the_run_of_another_persona(tmp_path: Path) -> No
     async with open_room(tmp_path) as room:
         room.model.gate.clear()
         await talked(room, 6)
-        room.engine.note_budget(room.key, 10)
+        room.engine.note_space(room.key, 10)
         await asyncio.wait_for(before_turn(room, LineageId(room.key.lineage + 1)), 5)
         assert room.model.chats == []
 
@@ -120,6 +120,45 @@ async def test_at_most_two_runs_work_on_a_provider_at_once(tmp_path: Path) -> No
         room.model.on(tell_everything)
         await settled()
         assert len(await room.runs()) == 1
+
+
+async def test_a_run_comes_before_the_space_is_used_up_and_nobody_waits_for_it(
+    tmp_path: Path,
+) -> None:
+    async with open_room(tmp_path, early_fraction=0.5) as room:
+        room.model.on(tell_everything)
+        await talked(room, 6, ago=timedelta(minutes=5))
+        section = await section_of(room)
+        room.engine.note_space(room.key, section * 2 - 2)
+        await before_turn(room)
+        assert room.model.chats == []
+        await after_turn(room)
+        assert [run["reason"] for run in await room.runs()] == ["budget"]
+
+
+async def section_of(room: Room) -> int:
+    """The size of the talk: what a space of one token is measured against."""
+    room.engine.note_space(room.key, 1)
+    look = await room.engine.look(room.key)
+    assert look is not None
+    return look.report.value
+
+
+async def test_a_room_where_people_talk_on_is_not_quiet_although_nothing_is_captured(
+    tmp_path: Path,
+) -> None:
+    async with open_room(tmp_path) as room:
+        room.model.on(tell_everything)
+        await talked(room, 6)
+        heard = room.clock.now() - timedelta(minutes=29)
+        room.watch._heard_at = lambda _: heard
+        await room.engine.sweep()
+        await settled()
+        assert await room.runs() == []
+        room.clock.pass_(minutes=1)
+        await room.engine.sweep()
+        await settled()
+        assert [run["reason"] for run in await room.runs()] == ["idle"]
 
 
 # --- failures
@@ -393,7 +432,7 @@ async def test_what_piled_up_is_spread_over_several_sweeps(tmp_path: Path) -> No
     async with open_room(tmp_path) as room:
         room.model.on(tell_everything)
         rooms = SWEPT_AT_ONCE + 5
-        await room.more_rooms(rooms, "one", "two", "three", "four", "five", "six", ago=OLD)
+        await room.more_rooms(rooms, *(f"beans number {n} grow" for n in range(6)), ago=OLD)
         await room.engine.sweep()
         await settled()
         assert len(await room.runs()) == SWEPT_AT_ONCE

@@ -131,12 +131,13 @@ async def test_what_arrives_is_untouched_and_looked_at_when_the_room_goes_quiet(
 
 
 async def test_a_crowded_room_is_looked_at_again_when_it_goes_quiet(tmp_path: Path) -> None:
-    async with open_room(tmp_path, crowded_entries=4, crowded_keep_entries=2) as room:
+    crowded = {"velocity_entries": 5, "velocity_candidates": 4, "crowded_entries": 5}
+    async with open_room(tmp_path, **crowded, crowded_keep_entries=2) as room:
         lines = (f"rain {number}" for number in range(6))
         await room.say(*lines, ago=timedelta(seconds=10))
         before = (await room.buffer())["due_at"]
         room.model.on(tell_everything)
-        look = await room.watch.look(room.key, budget=1)
+        look = await room.watch.look(room.key)
         assert look is not None
         assert len(look.candidates) == 4
         await room.handover.make(look)

@@ -105,7 +105,7 @@ def test_nothing_is_taken_where_nothing_is_due() -> None:
         (TriggerReason.SCENE, 4),
         (TriggerReason.IDLE, 4),
         (TriggerReason.CEILING, 1),
-        (TriggerReason.BUDGET, 1),
+        (TriggerReason.BUDGET, 4),
         (TriggerReason.STATE, 1),
         (TriggerReason.REQUESTED, 1),
     ],
@@ -134,17 +134,54 @@ def test_pinned_entries_crowd_no_room() -> None:
     assert taken(TriggerReason.VELOCITY, [*pinned, *entries(40, ago=FRESH)]) == 0
 
 
-def test_a_crowded_room_with_enough_old_entries_keeps_its_fresh_ones() -> None:
-    assert taken(TriggerReason.VELOCITY, buffer_with(12, fresh=40)) == 12
-    assert taken(TriggerReason.VELOCITY, buffer_with(11, fresh=40)) == 31
+def test_a_crowded_room_keeps_its_last_twenty_or_fewer_where_they_are_old() -> None:
+    assert taken(TriggerReason.VELOCITY, buffer_with(12, fresh=40)) == 32
+    assert taken(TriggerReason.VELOCITY, buffer_with(40, fresh=12)) == 40
+    assert taken(TriggerReason.VELOCITY, buffer_with(12, fresh=28)) == 12
 
 
 @pytest.mark.parametrize("reason", [TriggerReason.CEILING, TriggerReason.BUDGET])
-def test_a_crowded_room_that_does_not_fit_gives_up_fresh_entries_too(
-    reason: TriggerReason,
+@pytest.mark.parametrize(
+    ("value", "limit", "left"),
+    [
+        (1_000, 1_000, 15),  # half of thirty like entries fits half of the limit
+        (1_000, 999, 14),
+        (2_000, 1_000, 8),
+        (9_000, 1_000, 8),  # the last eight always stay
+    ],
+)
+def test_where_the_talk_does_not_fit_fresh_entries_give_way_to_half_of_its_space(
+    reason: TriggerReason, value: int, limit: int, left: int
 ) -> None:
-    assert taken(reason, buffer_with(3, fresh=37)) == 3
-    assert taken(reason, buffer_with(3, fresh=38)) == 21
+    full = TriggerReport(trigger="involuntary", reason=reason, value=value, limit=limit)
+    fresh = [replace(one, tokens=10) for one in entries(30, ago=FRESH)]
+    assert len(due_candidates(full, fresh, NOW, CONFIG)) == 30 - left
+
+
+@pytest.mark.parametrize("reason", [TriggerReason.CEILING, TriggerReason.BUDGET])
+def test_where_the_talk_does_not_fit_long_entries_count_for_more(reason: TriggerReason) -> None:
+    full = TriggerReport(trigger="involuntary", reason=reason, value=1_000, limit=800)
+    short = [replace(one, tokens=6) for one in entries(20, ago=FRESH)]
+    long = [replace(one, tokens=96) for one in entries(10, ago=FRESH, first=500)]
+    assert len(due_candidates(full, [*long, *short], NOW, CONFIG)) == 8
+    assert len(due_candidates(full, [*short, *long], NOW, CONFIG)) == 22
+
+
+def in_scenes(earlier: int, now: int) -> list[Entry]:
+    later = entries(now, ago=FRESH, first=500)
+    return [*entries(earlier, ago=OLD), *(replace(one, scene=1) for one in later)]
+
+
+@pytest.mark.parametrize(("earlier", "count"), [(8, 0), (9, 9)])
+def test_what_the_last_run_kept_of_a_scene_is_worth_no_run_of_its_own(
+    earlier: int, count: int
+) -> None:
+    buffer = in_scenes(earlier, 9)
+    scene = report(TriggerReason.SCENE)
+    assert len(due_candidates(scene, buffer, NOW, CONFIG, scene=1)) == count
+    assert len(due_candidates(scene, buffer, NOW, CONFIG)) == earlier
+    idle = report(TriggerReason.IDLE)
+    assert len(due_candidates(idle, buffer, NOW, CONFIG, scene=1)) == earlier
 
 
 @pytest.mark.parametrize(
