@@ -112,6 +112,7 @@ class HandoffConfig(Section):
     crowded_entries: int = Field(default=40, ge=1, le=10_000)
     crowded_keep_entries: int = Field(default=20, ge=1, le=10_000)
     wait_s: int = Field(default=8, ge=0, le=120)
+    run_timeout_s: int = Field(default=300, ge=1, le=3_600)
     runs_per_provider: int = Field(default=2, ge=1, le=100)
     one_slot_quiet_s: int = Field(default=60, ge=0, le=3_600)
     window_fraction: Annotated[float, Field(ge=0.05, le=0.9)] = 0.4

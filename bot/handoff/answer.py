@@ -12,10 +12,11 @@ from bot.llm.chat import JsonSchema
 LONGEST_CONTENT = 2_000
 
 _IDS = re.compile(
-    r"(?<![A-Z0-9])([EP])0*([1-9][0-9]{0,2})(?![A-Z0-9])"
-    r"(?:\s*(?:[-\u2013\u2014]|\.{2,3}|TO)\s*\1?0*([1-9][0-9]{0,2})(?![A-Z0-9]))?"
+    r"(?<![A-Z0-9])([EP])0*([1-9][0-9]{0,5})(?![A-Z0-9])"
+    r"(?:\s*(?:[-\u2013\u2014]|\.{2,3}|TO)\s*\1?0*([1-9][0-9]{0,5})(?![A-Z0-9]))?"
 )
 """An id, or a whole range of them."""
+_LONGEST_RANGE = 1_000
 _NUMBERS_ALONE = re.compile(r"[\s0-9,;()\[\]\u2013-]*")
 
 
@@ -136,5 +137,5 @@ def _handles_in(text: str, bare: str) -> Iterator[str]:
         text = re.sub(r"[0-9]+", rf"{bare}\g<0>", text)
     for letter, first, last in _IDS.findall(text):
         ends = sorted((int(first), int(last or first)))
-        for number in range(ends[0], ends[1] + 1):
+        for number in range(ends[0], min(ends[1], ends[0] + _LONGEST_RANGE) + 1):
             yield f"{letter}{number}"

@@ -16,6 +16,9 @@ from bot.memory.working import Entry
 from bot.storage.statements import Snapshot, Transaction
 from bot.storage.writer import Job
 
+MOST_PINNED = 16
+"""Entries that one matter keeps in working memory, the newest; the others are in its episode."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
@@ -38,14 +41,16 @@ class Commit:
 def commit_job(commit: Commit) -> Job[Outcome | None]:
     """The job that commits a run; its result is None where the run was committed before.
 
-    What changed while the model worked is read again: an episode of which a source was edited,
-    deleted or barred is not written, and the rest of its sources stay for a later run.
+    What changed while the model worked is read again: an episode of which a source was edited is
+    not written, and the rest of its sources stay for a later run. Where any line that the model saw
+    was deleted or barred, nothing is written at all: any episode may tell what it said.
     """
 
     async def job(tx: Transaction) -> Outcome | None:
         if await was_made(tx, commit.run.id):
             return None
-        plan = _plan(commit, await _unchanged(tx, commit), await _told(tx, commit))
+        unchanged, lost = await _unchanged(tx, commit)
+        plan = _plan(commit, unchanged, await _told(tx, commit), is_void=lost)
         await _Writing(tx, commit).all(plan)
         return plan.outcome
 
@@ -61,18 +66,26 @@ async def was_made(db: Snapshot, run: RunId) -> bool:
     )
 
 
-async def _unchanged(tx: Transaction, commit: Commit) -> frozenset[EntryId]:
+async def _unchanged(tx: Transaction, commit: Commit) -> tuple[frozenset[EntryId], bool]:
+    """Which entries are as they were looked at; and whether a line that was shown is lost."""
     rows = await tx.fetch_all(
-        "SELECT id, version FROM buffer_entries WHERE id IN (SELECT value FROM json_each(?))",
+        "SELECT id, version, pinned FROM buffer_entries"
+        " WHERE id IN (SELECT value FROM json_each(?))",
         (_ids(entry.id for entry in commit.looked_at),),
     )
-    versions = {row["id"]: row["version"] for row in rows}
-    return frozenset(
+    now = {row["id"]: (row["version"], bool(row["pinned"])) for row in rows}
+    kept = {
         entry.id
         for entry in commit.looked_at
-        if versions.get(entry.id) == entry.version
-        and not (entry.author is not None and commit.is_barred(entry.author))
+        if entry.id in now and not (entry.author is not None and commit.is_barred(entry.author))
+    }
+    shown = {entry.id for entry in commit.material.entries.values()}
+    unchanged = (
+        entry.id
+        for entry in commit.looked_at
+        if entry.id in kept and now[entry.id] == (entry.version, entry.pinned)
     )
+    return frozenset(unchanged), not shown <= kept
 
 
 async def _told(tx: Transaction, commit: Commit) -> frozenset[LedgerId]:
@@ -98,26 +111,30 @@ class _Plan:
     outcome: Outcome
 
 
-def _plan(commit: Commit, unchanged: frozenset[EntryId], told: frozenset[LedgerId]) -> _Plan:
+def _plan(
+    commit: Commit, unchanged: frozenset[EntryId], told: frozenset[LedgerId], *, is_void: bool
+) -> _Plan:
     """What of the selection still holds, now that `unchanged` and `told` are what is left."""
     selection, material = commit.selection, commit.material
     matters = material.matters.values()
     whole = [
         (number, episode)
         for number, episode in enumerate(selection.episodes)
-        if _cited(episode, material) <= unchanged
+        if not is_void
+        and _cited(episode, material) <= unchanged
         and (episode.continues is None or episode.continues.id in told)
     ]
     written = [episode for _, episode in whole]
     spoilt = [episode for episode in selection.episodes if episode not in written]
-    settled = [*selection.resolved, *(e.continues for e in written if e.continues and not e.retain)]
+    touched = [*selection.resolved, *(e.continues for e in written if e.continues)]
 
     shown = {entry.id for entry in material.entries.values()}
     promoted = {entry.id for episode in written for entry in episode.sources}
-    retained = _held(episode for episode in written if episode.retain)
+    retained = {entry for e in written if e.retain for entry in _held((e,))[-MOST_PINNED:]}
     untold = {entry for matter in matters if matter.id not in told for entry in matter.entries}
-    leaving = shown | {entry for matter in settled for entry in matter.entries}
-    gone = (leaving & unchanged) - retained - untold - _held(spoilt)
+    leaving = shown | {entry for matter in touched for entry in matter.entries}
+    gone = (leaving & unchanged) - retained - untold - set(_held(spoilt))
+    gone -= gone if is_void else set()
     in_ledger = promoted | {entry for matter in matters for entry in matter.entries}
     return _Plan(
         episodes=tuple(whole),
@@ -141,12 +158,12 @@ def _cited(episode: DraftEpisode, material: Material) -> set[EntryId]:
     return read_again | {entry.id for entry in episode.sources}
 
 
-def _held(episodes: Iterable[DraftEpisode]) -> set[EntryId]:
-    """The sources of episodes, and what their matters have pinned."""
-    held: set[EntryId] = set()
+def _held(episodes: Iterable[DraftEpisode]) -> list[EntryId]:
+    """What the matters of episodes have pinned, oldest first, and then their sources."""
+    held: list[EntryId] = []
     for episode in episodes:
-        held.update(entry.id for entry in episode.sources)
-        held.update(episode.continues.entries if episode.continues else ())
+        held += episode.continues.entries if episode.continues else ()
+        held += [entry.id for entry in episode.sources]
     return held
 
 
@@ -167,7 +184,9 @@ class _Writing:
         )
         for position, (number, episode) in enumerate(plan.episodes):
             await self._write_episode(position, number, episode)
-        await self._change("UPDATE buffer_entries SET pinned = 1", plan.pinned)
+        await self._change(
+            "UPDATE buffer_entries SET pinned = 1, version = version + 1", plan.pinned
+        )
         # The id of a run is made of versions: one over just these entries is another run.
         await self._change("UPDATE buffer_entries SET version = version + 1", plan.left)
         await self._archive(plan.gone)

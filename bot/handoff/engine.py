@@ -76,6 +76,7 @@ class HandoffEngine:
         self._has_one_slot = route.provider.slots == 1
         self._places = asyncio.Semaphore(config.runs_per_provider)
         self._runs: dict[BufferKey, Result] = {}
+        self._started: dict[BufferKey, float] = {}
         self._patient: dict[BufferKey, asyncio.Task[None]] = {}
         self._spaces: OrderedDict[BufferKey, int] = OrderedDict()
 
@@ -93,11 +94,16 @@ class HandoffEngine:
         for look in await self._looks(origin):
             if look.is_due and look.does_not_fit and look.buffer.key.lineage == lineage:
                 result = self._start(look)
-                await asyncio.wait({result}, timeout=self._config.wait_s)
+                await asyncio.wait({result}, timeout=self._patience_with(look.buffer.key))
 
     def after_turn(self, origin: OriginId, guild: GuildId) -> None:
         """Look again once the reply stands; what is due runs in the background."""
         self._background.spawn(f"handoff-look-{origin}", self._attend_room(origin, guild))
+
+    def _patience_with(self, key: BufferKey) -> float:
+        """Seconds that a turn still waits for a run: all turns together no more than one would."""
+        waited = self._clock.monotonic() - self._started.get(key, self._clock.monotonic())
+        return max(0.0, self._config.wait_s - waited)
 
     def note_space(self, key: BufferKey, tokens: int) -> None:
         """What the rest of a prompt left for working memory."""
@@ -147,10 +153,13 @@ class HandoffEngine:
         """Look at quiet rooms for ever, every few minutes."""
         while True:
             await asyncio.sleep(self._config.sweep_min * 60)
-            try:
-                await self.sweep()
-            except StorageUnavailable as unavailable:
-                log.warning("handoff_sweep_waits", extra={"reason": unavailable.reason})
+            match await settle(self.sweep()):
+                case Done():
+                    pass
+                case Raised(StorageUnavailable(reason=reason)):
+                    log.warning("handoff_sweep_waits", extra={"reason": reason})
+                case Raised(error):
+                    report_bug("handoff_sweep_failed", error)
 
     async def sweep(self) -> None:
         """Look at the buffers that are due, the longest due first, and start their runs."""
@@ -162,13 +171,18 @@ class HandoffEngine:
 
         due = await self._database.write(job)
         for key in dict.fromkeys((*due, *await self._newly_quiet())):
-            look = await self._look(key)
-            if look is None or not await self._features.enabled(look.buffer.guild, Flag.HANDOFF):
-                await self._due_again(key, None)
-                continue
-            await self._attend(look)
-            if not look.candidates:
-                await self._due_again(key, self._look_again_at(look))
+            swept = await settle(self._sweep_one(key))
+            if isinstance(swept, Raised) and not isinstance(swept.error, StorageUnavailable):
+                report_bug("handoff_sweep_failed", swept.error)
+
+    async def _sweep_one(self, key: BufferKey) -> None:
+        look = await self._look(key)
+        if look is None or not await self._features.enabled(look.buffer.guild, Flag.HANDOFF):
+            await self._due_again(key, None)
+            return
+        await self._attend(look)
+        if not look.candidates:
+            await self._due_again(key, self._look_again_at(look))
 
     # --- within
 
@@ -241,6 +255,7 @@ class HandoffEngine:
             return under_way
         result: Result = asyncio.get_running_loop().create_future()
         self._runs[key] = result
+        self._started[key] = self._clock.monotonic()
         run = self._run(key, result, before, requested=requested, waits=waits)
         task = self._background.spawn(f"handoff-run-{key.origin}", run)
         if waits:
@@ -251,6 +266,7 @@ class HandoffEngine:
     def _end(self, key: BufferKey, task: asyncio.Task[None], result: Result) -> None:
         if self._runs.get(key) is result:
             del self._runs[key]
+            del self._started[key]
         if self._patient.get(key) is task:
             del self._patient[key]
         if not result.done():  # cancelled
@@ -289,7 +305,11 @@ class HandoffEngine:
             log.info("handoff_deferred", extra={"origin": key.origin})
             await self._due_again(key, self._clock.now() + _DEFERRED)
             return None
-        return await self._handover.make(look)
+        return await self._handover.make(look, chosen=lambda: self._see_through(key))
+
+    def _see_through(self, key: BufferKey) -> None:
+        """The model has answered: no turn calls the run off any more."""
+        self._patient.pop(key, None)
 
     async def _make_way(self) -> None:
         """A turn arrives: on a server with one slot, runs that can wait let it go first."""
@@ -309,8 +329,10 @@ class HandoffEngine:
         await self._database.write(job)
 
     async def _due_again(self, key: BufferKey, due_at: datetime | None) -> None:
+        seen = self._clock.now()
+
         async def job(tx: Transaction) -> None:
-            await note_due(tx, key, due_at)
+            await note_due(tx, key, due_at, seen=seen)
 
         await self._database.write(job)
 

@@ -4,10 +4,10 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Set
-from functools import cache, lru_cache
+from functools import lru_cache
 
-from bot.i18n import catalogue, terms
 from bot.memory.content import content_words, normalised
+from bot.memory.everyday import empty_words
 
 _PAIR = 2
 _STEM = 4
@@ -34,7 +34,7 @@ def shares_a_word(content: str, said: Iterable[str], *, but: Iterable[str] = ())
 
     `but`: names, which are on every line.
     """
-    told = _stems(content) | (frozenset(_LONE_HAN.findall(content)) - _empty_words())
+    told = _stems(content) | (frozenset(_LONE_HAN.findall(content)) - empty_words())
     told -= _stems(" ".join(but))
     unspaced = {word for word in told if UNSPACED.match(word)}
     return any(_holds(text, told - unspaced, unspaced) for text in said)
@@ -50,7 +50,7 @@ def _holds(text: str, stems: Set[str], signs: Set[str]) -> bool:
 
 def repeats_lines(content: str, said: Iterable[str]) -> bool:
     """Whether a summary is a copy of its lines: several of them, word for word, and little else."""
-    copied = [line for line in said if len(line) >= _A_LINE and line in content]
+    copied = {line for line in said if len(line) >= _A_LINE and line in content}
     return len(copied) >= _SEVERAL and sum(map(len, copied)) >= len(content) * _MOSTLY
 
 
@@ -67,20 +67,9 @@ def is_in_another_script(content: str, said: Iterable[str], *, but: Iterable[str
 
 def _stems(text: str) -> frozenset[str]:
     """Beginnings of the words that mean something; in scripts without spaces, pairs of signs."""
-    words = content_words(_LINK.sub(" ", text)) - _empty_words()
+    words = content_words(_LINK.sub(" ", text)) - empty_words()
     return frozenset(
         word[:_STEM] for word in words if len(word) <= _PAIR or not UNSPACED.match(word)
-    )
-
-
-@cache
-def _empty_words() -> frozenset[str]:
-    """Words that any two texts share, in every language there is; of phrases each word."""
-    return frozenset(
-        word
-        for locale in catalogue().locales
-        for phrase in terms(locale, "words.empty")
-        for word in content_words(phrase)
     )
 
 

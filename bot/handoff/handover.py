@@ -1,5 +1,6 @@
 """One run from entries to episodes: the model chooses, then one transaction writes."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,11 +11,11 @@ from bot.clock import Clock
 from bot.config import HandoffConfig
 from bot.errors import ModelFault, StorageUnavailable, Unavailable
 from bot.handoff.commit import Commit, commit_job, was_made
+from bot.handoff.fitting import ALONE_AFTER, answer_tokens, bad_answers, fitting_material
 from bot.handoff.look import Look
-from bot.handoff.material import Material, oldest_that_fit
-from bot.handoff.pins import overdue_pins
+from bot.handoff.material import Material
 from bot.handoff.runs import Outcome, Run, back_off, record_run
-from bot.handoff.selection import Selection, select
+from bot.handoff.selection import Selection, closing_surplus, select, verbatim
 from bot.identifiers import GuildId, UserId
 from bot.llm.chat import Finished
 from bot.llm.routing import Embeddings, Route
@@ -26,9 +27,6 @@ from bot.storage.statements import Transaction
 from bot.storage.writer import Job
 
 log = logging.getLogger(__name__)
-
-LONGEST_ANSWER = 4_096
-"""Tokens of the longest answer that is asked for; at most a quarter of the window."""
 
 
 @dataclass(slots=True)
@@ -62,21 +60,26 @@ class Handover:
         self._route = route
         self._embeddings = embeddings
 
-    async def make(self, look: Look) -> Outcome | None:
+    async def make(
+        self, look: Look, *, chosen: Callable[[], None] = lambda: None
+    ) -> Outcome | None:
         """Hand over what the look found; None where the same run was made before.
+
+        `chosen` is called once the model has answered: from then on a run is seen through.
 
         Where the model, its answer or the embedder fails, nothing is changed and the outcome names
         the failure. Raises StorageUnavailable where the run cannot be written.
         """
         await self._database.write(_touch(look.buffer.key))
-        material = self._material(look)
+        material = fitting_material(look, self._route, self._config)
         now = self._clock.now()
         run = Run.over(look.buffer.key, material.entries.values(), look.report, now)
         bill = _Bill()
-        chosen = await settle(self._choose(material, bill))
-        if isinstance(chosen, Raised):
-            return await self._abort(look, run, chosen.error, bill)
-        selection, vectors = chosen.value
+        choice = await settle(self._choose(look, material, bill))
+        chosen()
+        if isinstance(choice, Raised):
+            return await self._abort(look, run, choice.error, bill)
+        selection, vectors = choice.value
         commit = Commit(
             run=run,
             material=material,
@@ -89,32 +92,32 @@ class Handover:
         )
         return await self._commit(look, commit, bill)
 
-    def _material(self, look: Look) -> Material:
-        """The oldest candidates that fit the model's window, and the pins that are overdue."""
-        taken = oldest_that_fit(
-            look.candidates,
-            look.scenery.roster,
-            tokens=int(self._route.window * self._config.window_fraction),
-            most=self._config.max_candidates,
-            ratio=self._route.ratio,
-        )
-        overdue = overdue_pins(look.entries, look.matters, look.scenery.now, self._config)
-        return Material.of(taken, overdue, look.matters, look.scenery)
+    async def _choose(
+        self, look: Look, material: Material, bill: _Bill
+    ) -> tuple[Selection, Embeddings | None]:
+        async with asyncio.timeout(self._config.run_timeout_s):
+            selection = await self._select(look, material, bill)
+            selection = closing_surplus(selection, look.matters, self._config.max_matters)
+            return selection, await self._embed(material, selection)
 
-    async def _choose(self, material: Material, bill: _Bill) -> tuple[Selection, Embeddings | None]:
-        selection = await select(
+    async def _select(self, look: Look, material: Material, bill: _Bill) -> Selection:
+        if bad_answers(look) >= ALONE_AFTER and len(material.new_entries) == 1:
+            return verbatim(material)
+        return await select(
             self._route,
             material,
-            max_tokens=min(LONGEST_ANSWER, self._route.window // 4),
+            max_tokens=answer_tokens(self._route),
             repairs=self._config.repair_calls,
             omit_all_entries=self._config.omit_all_entries,
             paid=bill.finished.append,
         )
+
+    async def _embed(self, material: Material, selection: Selection) -> Embeddings | None:
         if self._embeddings is None or not selection.episodes:
-            return selection, None
+            return None
         shown = material.scenery.roster.show
         texts = [shown(episode.content) for episode in selection.episodes]
-        return selection, await self._embeddings.embed(texts)
+        return await self._embeddings.embed(texts)
 
     def _bars(self, guild: GuildId) -> Callable[[UserId], bool]:
         return lambda user: self._levels.of(user, guild) is PrivacyLevel.FULL
@@ -128,7 +131,7 @@ class Handover:
             await note_outcome(tx, key, failed_at=None)
             await note_fired(tx, key, scene_fired=look.scene_fired, state_fired=look.state_fired)
             if waits:
-                await note_due(tx, key, commit.now)
+                await note_due(tx, key, commit.now, seen=commit.now)
             await self._book(tx, look, bill, commit.now)
             return outcome
 
@@ -140,7 +143,7 @@ class Handover:
     async def _abort(self, look: Look, run: Run, error: Exception, bill: _Bill) -> Outcome:
         """Record the failure, and nothing else; the trigger is evaluated again at the next turn."""
         failure = _name_of(error)
-        if not isinstance(error, ModelFault | Unavailable):
+        if not isinstance(error, ModelFault | Unavailable | TimeoutError):
             report_bug("handoff_failed", error)
         outcome = Outcome(run=run.id, failure=failure)
         now, key = self._clock.now(), look.buffer.key
@@ -152,7 +155,7 @@ class Handover:
                 return
             await record_run(tx, run, outcome, model=bill.model, now=now)
             await note_outcome(tx, key, failed_at=now)
-            await note_due(tx, key, again)
+            await note_due(tx, key, again, seen=now)
 
         written = await settle(self._database.write(job))
         match written:

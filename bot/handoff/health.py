@@ -9,7 +9,7 @@ from bot.config import HandoffConfig
 from bot.handoff.engine import HandoffEngine
 from bot.handoff.look import Look
 from bot.handoff.runs import Outcome, back_off
-from bot.handoff.trigger import TriggerReason, TriggerReport, unpinned
+from bot.handoff.trigger import TriggerReport, unpinned
 from bot.handoff.watermark import partition_buffer
 from bot.identifiers import LineageId, RunId
 from bot.llm.routing import Route
@@ -102,7 +102,7 @@ async def read_health(
         entries=counted.entries,
         pinned=counted.pinned,
         section=_section(look, chat.ratio),
-        section_limit=_section_limit(look.report, chat.window, config),
+        section_limit=_section_limit(look, chat.window, config),
         report=look.report,
         old_enough=len(partition.candidates),
         hidden=buffer.hidden,
@@ -121,11 +121,10 @@ def _section(look: Look, ratio: float) -> int:
     return section_tokens(unpinned(look.entries), view, ratio)
 
 
-def _section_limit(report: TriggerReport, window: int, config: HandoffConfig) -> int:
-    """The ceiling, or what the last prompt had room for where that was less."""
-    if report.reason is TriggerReason.BUDGET:
-        return report.limit
-    return int(round(window * config.ceiling_fraction, 6))
+def _section_limit(look: Look, window: int, config: HandoffConfig) -> int:
+    """The ceiling, or what the last prompt had space for where that was less."""
+    ceiling = int(round(window * config.ceiling_fraction, 6))
+    return min(filter(None, (ceiling, look.space)), default=0)
 
 
 def _retry_at(look: Look, config: HandoffConfig) -> datetime | None:

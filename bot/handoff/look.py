@@ -11,10 +11,11 @@ from bot.guild_settings import GuildSettings
 from bot.handoff.material import Scenery
 from bot.handoff.runs import may_try_again
 from bot.handoff.trigger import (
+    NOTHING_DUE,
     HandoffState,
     TriggerReason,
     TriggerReport,
-    explain_handoff_trigger,
+    holding_triggers,
     last_heard,
     unpinned,
 )
@@ -33,14 +34,15 @@ from bot.persona.personas import Persona, PersonaState, persona_of_lineage
 from bot.storage.database import Database
 from bot.storage.statements import Snapshot
 
-_MOST_READ = 100
-"""Entries that one look takes in: more than one run can take, and few enough to measure at once."""
+_FEWEST_READ = 100
+"""Entries that one look takes in at least, where there are as many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
     """What was found. `candidates` is empty where nothing is worth a run.
 
+    `report`: the first trigger that is worth one, or else the first of those that are `holding`.
     `space`: tokens that the rest of the prompt leaves for the section, where that is known.
     `quiet_at`: when the room has been quiet for long enough for a handoff.
     """
@@ -52,7 +54,9 @@ class Look:
     matters: tuple[Matter, ...]
     scenery: Scenery
     report: TriggerReport
+    holding: frozenset[TriggerReason]
     candidates: tuple[Entry, ...]
+    last_failure: str | None
     space: int | None
     quiet_at: datetime
     may_try: bool
@@ -76,7 +80,7 @@ class Look:
     @property
     def scene_fired(self) -> int | None:
         """The scene for which a handoff was looked for, this look included."""
-        fired = self.report.reason is TriggerReason.SCENE
+        fired = TriggerReason.SCENE in self.holding
         return self.buffer.scene if fired else self.buffer.scene_fired
 
     @property
@@ -84,7 +88,7 @@ class Look:
         """The state for which a handoff was looked for; none while the persona is awake."""
         if self.resting is PersonaState.ACTIVE:
             return None
-        fired = self.report.reason is TriggerReason.STATE
+        fired = TriggerReason.STATE in self.holding
         return self.resting.value if fired else self.buffer.state_fired
 
 
@@ -98,6 +102,7 @@ class _Read:
     entries: tuple[Entry, ...]
     matters: tuple[Matter, ...]
     turns_since: int
+    last_failure: str | None
 
 
 class Watch:
@@ -122,6 +127,13 @@ class Watch:
         self._settings = settings
         self._chat = chat
         self._heard_at = heard_at
+        # More than any trigger counts and one run can take, and few enough to measure at once.
+        self._most_read = max(
+            _FEWEST_READ,
+            config.velocity_entries + 1,
+            config.crowded_entries + 1,
+            config.keep_entries + config.max_candidates,
+        )
         self._own_identity = own_identity
 
     async def look(
@@ -131,7 +143,7 @@ class Watch:
 
         `requested`: a manager wants a run now, whatever the triggers say.
         """
-        read = await self._database.read(lambda db: _read(db, key))
+        read = await self._database.read(lambda db: _read(db, key, most=self._most_read))
         if read is None:
             return None
         now = self._clock.now()
@@ -151,9 +163,12 @@ class Watch:
             config=self._config,
         )
         await asyncio.sleep(0)  # long entries take a while to read, and as long to measure
-        report = explain_handoff_trigger(state, read.entries, now, self._chat.window)
+        reports = tuple(holding_triggers(state, read.entries, now, self._chat.window))
         if requested:
-            report = _asked_for(report)
+            reports = (_asked_for(reports[0] if reports else NOTHING_DUE),)
+        found = [(report, self._candidates(report, read, now)) for report in reports]
+        worthwhile = (one for one in found if one[1])
+        report, candidates = next(worthwhile, found[0] if found else (NOTHING_DUE, ()))
         return Look(
             buffer=read.buffer,
             persona=read.persona,
@@ -162,20 +177,25 @@ class Watch:
             matters=read.matters,
             scenery=scenery,
             report=report,
-            candidates=due_candidates(
-                report,
-                read.entries,
-                now,
-                self._config,
-                scene=read.buffer.scene,
-                ending=read.buffer.has_ended,
-            ),
+            holding=frozenset(one.reason for one in reports),
+            last_failure=read.last_failure,
+            candidates=candidates,
             space=space,
             quiet_at=self._quiet_at(state, unpinned(read.entries), now),
             may_try=requested
             or may_try_again(
                 report.trigger, read.buffer.failures, read.buffer.failed_at, now, self._config
             ),
+        )
+
+    def _candidates(self, report: TriggerReport, read: _Read, now: datetime) -> tuple[Entry, ...]:
+        return due_candidates(
+            report,
+            read.entries,
+            now,
+            self._config,
+            scene=read.buffer.scene,
+            ending=read.buffer.has_ended,
         )
 
     def _quiet_at(self, state: HandoffState, entries: Sequence[Entry], now: datetime) -> datetime:
@@ -235,14 +255,14 @@ def _state(stored: str | None) -> PersonaState | None:
     return None if stored is None else PersonaState(stored)
 
 
-async def _read(db: Snapshot, key: BufferKey) -> _Read | None:
+async def _read(db: Snapshot, key: BufferKey, *, most: int) -> _Read | None:
     buffer = await read_buffer(db, key)
     if buffer is None:
         return None
     persona = await persona_of_lineage(db, buffer.guild, key.lineage)
     if persona is None:
         return None
-    entries = await oldest_entries(db, key.origin, key.lineage, most=_MOST_READ)
+    entries = await oldest_entries(db, key.origin, key.lineage, most=most)
     return _Read(
         buffer=buffer,
         persona=persona,
@@ -252,6 +272,7 @@ async def _read(db: Snapshot, key: BufferKey) -> _Read | None:
         entries=entries,
         matters=await open_matters(db, key.origin, key.lineage),
         turns_since=await _turns_since(db, key, entries),
+        last_failure=await _last_failure(db, key) if buffer.failures else None,
     )
 
 
@@ -265,3 +286,12 @@ async def _turns_since(db: Snapshot, key: BufferKey, entries: Sequence[Entry]) -
         " AND ended_at IS NOT NULL",
         (key.origin, key.lineage, to_ms(spoken[-1].said_at)),
     )
+
+
+async def _last_failure(db: Snapshot, key: BufferKey) -> str | None:
+    row = await db.fetch_one(
+        "SELECT failure FROM handoff_runs WHERE origin_id = ? AND lineage_id = ?"
+        " ORDER BY ended_at DESC LIMIT 1",
+        (key.origin, key.lineage),
+    )
+    return row["failure"] if row else None

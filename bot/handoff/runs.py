@@ -85,8 +85,13 @@ def may_try_again(
     now: datetime,
     config: HandoffConfig,
 ) -> bool:
-    """Whether a run may follow the last failure already; one that cannot wait may do so sooner."""
-    return failed_at is None or now >= failed_at + back_off(trigger, failures, config)
+    """Whether a run may follow the last failure already; one that cannot wait may do so sooner.
+
+    A failure that lies ahead was noted while the clock was wrong: it holds nothing up.
+    """
+    if failed_at is None or failed_at > now:
+        return True
+    return now >= failed_at + back_off(trigger, failures, config)
 
 
 def back_off(trigger: HandoffTrigger, failures: int, config: HandoffConfig) -> timedelta:

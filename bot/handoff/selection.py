@@ -5,12 +5,12 @@ cannot be mended without guessing makes the answer invalid.
 """
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from bot.handoff.answer import HandoffChunk, HandoffResult, handles_in
 from bot.handoff.grounding import is_in_another_script, repeats_lines, shares_a_word
-from bot.handoff.material import HANDLE, Material, one_line
+from bot.handoff.material import HANDLE, LONGEST_KNOWN, Material, one_line
 from bot.handoff.quotes import true_quotes
 from bot.identifiers import LedgerId, UserId
 from bot.llm.chat import Finished
@@ -99,6 +99,47 @@ async def select(
         paid=paid,
     )
     return selected[-1]
+
+
+def closing_surplus(selection: Selection, matters: Sequence[Matter], most: int) -> Selection:
+    """The selection with the oldest of too many matters closed, whatever the model would keep.
+
+    `matters` are all that are open, oldest first. They are in the ledger; only their pins go.
+    """
+    surplus = {matter.id for matter in matters[: max(0, len(matters) - most)]}
+    return replace(
+        selection,
+        episodes=tuple(
+            replace(episode, retain=False)
+            if episode.continues is not None and episode.continues.id in surplus
+            else episode
+            for episode in selection.episodes
+        ),
+    )
+
+
+def verbatim(material: Material) -> Selection:
+    """The episode of a single line that no answer could be had about: what was said, word for word.
+
+    A line that nothing is to be kept of is forgotten.
+    """
+    [entry] = material.new_entries
+    text = one_line(material.shown(entry))
+    if is_blank(text) or looks_like_credential(text):
+        return Selection(episodes=(), resolved=())
+    roster = material.scenery.roster
+    told = prompt(
+        "handoff.verbatim", name=material.scenery.speaker(entry), text=text[:LONGEST_KNOWN]
+    )
+    episode = DraftEpisode(
+        content=roster.hide(told),
+        quotes=(),
+        importance=1,
+        sources=(entry,),
+        people=frozenset({entry.author} if entry.author is not None else ()),
+        retain=False,
+    )
+    return Selection(episodes=(episode,), resolved=())
 
 
 def read_result(result: HandoffResult, material: Material) -> Selection:

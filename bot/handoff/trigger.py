@@ -90,10 +90,20 @@ def explain_handoff_trigger(
     max_context: int = DEFAULT_CONTEXT,
 ) -> TriggerReport:
     """The first trigger that holds, with its reason. Pinned entries count for none."""
+    return next(holding_triggers(state, entries, now, max_context), NOTHING_DUE)
+
+
+def holding_triggers(
+    state: HandoffState,
+    entries: Sequence[Entry],
+    now: datetime,
+    max_context: int = DEFAULT_CONTEXT,
+) -> Iterator[TriggerReport]:
+    """Every trigger that holds, in order: what is too little for one may be enough for the next."""
     counted = unpinned(entries)
-    if not counted:
-        return NOTHING_DUE
-    return next(_holding(state, counted, now, max_context), NOTHING_DUE)
+    if counted:
+        yield from _involuntary(state, counted, now, max_context)
+        yield from _voluntary(state, counted, now)
 
 
 def memory_section_length(
@@ -106,13 +116,6 @@ def memory_section_length(
 def unpinned(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     """The entries that are not kept open by a matter."""
     return tuple(entry for entry in entries if not entry.pinned)
-
-
-def _holding(
-    state: HandoffState, entries: Sequence[Entry], now: datetime, max_context: int
-) -> Iterator[TriggerReport]:
-    yield from _involuntary(state, entries, now, max_context)
-    yield from _voluntary(state, entries, now)
 
 
 def _involuntary(

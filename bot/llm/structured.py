@@ -27,6 +27,8 @@ from bot.prompts import prompt
 M = TypeVar("M", bound=BaseModel)
 
 MOST_PROBLEMS_TOLD = 8
+_LONGEST_TOKEN = 16
+"""Characters a token: a server that heeds `max_tokens` sends less."""
 
 # A brace in prose or code is not taken for an object.
 _OBJECT = re.compile(r'\{\s*["}]')
@@ -133,6 +135,8 @@ async def _whole_answer(route: Route, request: ChatRequest) -> tuple[str, Finish
             match event:
                 case TextDelta():
                     text += event.text
+                    if len(text) > request.max_tokens * _LONGEST_TOKEN:
+                        raise ModelFault("malformed", "the answer has no end")
                 case Restarted():
                     text = ""
                 case Finished():

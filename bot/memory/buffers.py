@@ -118,11 +118,17 @@ async def note_fired(
     )
 
 
-async def note_due(tx: Transaction, key: BufferKey, due_at: datetime | None) -> None:
-    """When to look again without a turn; None: not before something is said."""
+async def note_due(
+    tx: Transaction, key: BufferKey, due_at: datetime | None, *, seen: datetime
+) -> None:
+    """When to look again without a turn; None: not before something is said.
+
+    What was said after the buffer was `seen` has its own time to look.
+    """
     await tx.execute(
-        "UPDATE buffers SET due_at = ? WHERE origin_id = ? AND lineage_id = ?",
-        (None if due_at is None else to_ms(due_at), key.origin, key.lineage),
+        "UPDATE buffers SET due_at = ?1 WHERE origin_id = ?2 AND lineage_id = ?3"
+        " AND (?1 IS NOT NULL OR due_at <= ?4)",
+        (None if due_at is None else to_ms(due_at), key.origin, key.lineage, to_ms(seen)),
     )
 
 

@@ -11,6 +11,7 @@ from bot.clock import from_ms
 from bot.identifiers import (
     GLOBAL_LINEAGE,
     EntryId,
+    GuildId,
     LedgerId,
     LineageId,
     MessageId,
@@ -19,7 +20,7 @@ from bot.identifiers import (
     UserId,
 )
 from bot.storage.database import Database
-from bot.storage.statements import Row, Snapshot
+from bot.storage.statements import Params, Row, Snapshot, Transaction
 
 MOST_READ = 400
 """Episodes that are looked at for one prompt: the newest, and those that mattered most."""
@@ -115,6 +116,59 @@ async def open_matters(db: Snapshot, origin: OriginId, lineage: LineageId) -> tu
             entries=tuple(EntryId(row["entry_id"]) for row in entries),
         )
         for ledger, entries in held.items()
+    )
+
+
+async def forget_messages(tx: Transaction, messages: Iterable[MessageId]) -> None:
+    """What was made of deleted messages is dropped: it may tell what they said."""
+    wanted = json.dumps(list(messages))
+    await _drop(
+        tx,
+        "SELECT ledger_id FROM ledger_sources WHERE message_id IN (SELECT value FROM json_each(?1))"
+        " UNION SELECT ledger_id FROM ledger_quotes"
+        " WHERE message_id IN (SELECT value FROM json_each(?1))",
+        (wanted,),
+    )
+
+
+async def forget_person(tx: Transaction, person: UserId, guild: GuildId) -> None:
+    """A person is quoted no more in a server, or anywhere (guild 0).
+
+    Episodes that were made of what they alone said are dropped.
+    """
+    here = "(?2 = 0 OR l.origin_id IN (SELECT id FROM origins WHERE guild_id = ?2))"
+    await tx.execute(
+        "DELETE FROM ledger_quotes WHERE said_by = ?1 AND ledger_id IN"
+        f" (SELECT l.id FROM ledger_entries AS l WHERE {here})",
+        (person, guild),
+    )
+    await _drop(
+        tx,
+        f"SELECT l.id FROM ledger_entries AS l WHERE {here} AND EXISTS (SELECT 1 FROM"
+        " ledger_sources AS s WHERE s.ledger_id = l.id AND s.said_by = ?1) AND NOT EXISTS"
+        " (SELECT 1 FROM ledger_sources AS s WHERE s.ledger_id = l.id AND s.said_by != ?1)",
+        (person, guild),
+    )
+
+
+async def _drop(tx: Transaction, which: str, params: Params) -> None:
+    """Delete the episodes that a query names, their vectors too; what they kept open is not."""
+    rows = await tx.fetch_all(which, params)
+    ids = json.dumps([row[0] for row in rows])
+    await tx.execute(
+        "UPDATE buffer_entries SET pinned = 0, version = version + 1 WHERE pinned = 1 AND id IN"
+        " (SELECT entry_id FROM ledger_sources"
+        " WHERE ledger_id IN (SELECT value FROM json_each(?)))",
+        (ids,),
+    )
+    await tx.execute(
+        "DELETE FROM embeddings WHERE (partition, item) IN (SELECT 'ledger:' || lineage_id || ':'"
+        " || origin_id, CAST(id AS TEXT) FROM ledger_entries"
+        " WHERE id IN (SELECT value FROM json_each(?)))",
+        (ids,),
+    )
+    await tx.execute(
+        "DELETE FROM ledger_entries WHERE id IN (SELECT value FROM json_each(?))", (ids,)
     )
 
 

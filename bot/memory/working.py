@@ -21,6 +21,7 @@ from bot.identifiers import (
 )
 from bot.llm.tokens import estimate_tokens
 from bot.memory.buffers import BufferKey, note_entries, read_buffer
+from bot.memory.ledger import forget_messages, forget_person
 from bot.storage.database import Database
 from bot.storage.statements import Row, Snapshot, Transaction
 from bot.storage.writer import Job
@@ -105,14 +106,19 @@ class WorkingMemory:
         return tuple(map(_entry, reversed(rows)))
 
     async def forget_author(self, author: UserId, guild: GuildId) -> None:
-        """Take everything a person said out of the buffers of one server, or of all (guild 0)."""
+        """Take everything a person said out of the buffers of one server, or of all (guild 0).
+
+        What handoffs made of it goes too, where nobody else said it.
+        """
 
         async def job(tx: Transaction) -> None:
-            await tx.execute(
-                "DELETE FROM buffer_entries WHERE author_id = ?1 AND (?2 = 0 OR origin_id IN"
-                " (SELECT id FROM origins WHERE guild_id = ?2))",
-                (author, guild),
-            )
+            for table in ("buffer_entries", "entry_archive"):
+                await tx.execute(
+                    f"DELETE FROM {table} WHERE author_id = ?1 AND (?2 = 0 OR origin_id IN"
+                    " (SELECT id FROM origins WHERE guild_id = ?2))",
+                    (author, guild),
+                )
+            await forget_person(tx, author, guild)
 
         await self._database.write(job)
 
@@ -152,6 +158,14 @@ def editing(message: MessageId, content: str) -> Job[None]:
             " WHERE message_id = ? AND content != ?",
             (content, tokens, message, content),
         )
+        await tx.execute(
+            "UPDATE entry_archive SET content = ?, tokens = ? WHERE message_id = ?",
+            (content, tokens, message),
+        )
+        await tx.execute(
+            "DELETE FROM ledger_quotes WHERE message_id = ? AND instr(?, content) = 0",
+            (message, content),
+        )
 
     return job
 
@@ -159,22 +173,33 @@ def editing(message: MessageId, content: str) -> Job[None]:
 def forgetting(messages: Sequence[MessageId]) -> Job[None]:
     """The job that takes deleted messages out of all buffers.
 
-    A reply of several messages goes whole where one of them is deleted. What was archived of them
-    or quoted goes too.
+    A reply of several messages goes whole where one of them is deleted. What was archived of them,
+    and the episodes that were made of them, go too.
     """
 
     async def job(tx: Transaction) -> None:
+        await forget_messages(tx, [*messages, *await _replies_with(tx, messages)])
         for message in messages:
-            await tx.execute("DELETE FROM buffer_entries WHERE message_id = ?", (message,))
-            await tx.execute(
-                "DELETE FROM buffer_entries WHERE persona_id IS NOT NULL AND turn_id ="
-                " (SELECT turn_id FROM turn_replies WHERE message_id = ?)",
-                (message,),
-            )
-            await tx.execute("DELETE FROM entry_archive WHERE message_id = ?", (message,))
-            await tx.execute("DELETE FROM ledger_quotes WHERE message_id = ?", (message,))
+            for table in ("buffer_entries", "entry_archive"):
+                await tx.execute(f"DELETE FROM {table} WHERE message_id = ?", (message,))
+                await tx.execute(
+                    f"DELETE FROM {table} WHERE persona_id IS NOT NULL AND turn_id ="
+                    " (SELECT turn_id FROM turn_replies WHERE message_id = ?)",
+                    (message,),
+                )
 
     return job
+
+
+async def _replies_with(tx: Transaction, messages: Sequence[MessageId]) -> list[MessageId]:
+    """The first messages of the replies that some messages belong to: entries are known by them."""
+    rows = await tx.fetch_all(
+        "SELECT first.message_id FROM turn_replies AS part JOIN turn_replies AS first"
+        " ON first.turn_id = part.turn_id AND first.position = 0"
+        " WHERE part.message_id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(messages)),),
+    )
+    return [MessageId(row["message_id"]) for row in rows]
 
 
 async def add_entries(

@@ -188,24 +188,32 @@ def _recalled(context: TurnContext, allowance: _Allowance) -> str:
         return ""
     lines: list[tuple[datetime, str]] = []
     for episode in context.episodes:
-        line = _episode(episode, context)
-        if allowance.takes(line):
+        line = _episode(episode, context, allowance, may_shorten=not lines)
+        if line is not None:
             lines.append((episode.happened_from, line))
     return _block(heading, [line for _, line in sorted(lines)])
 
 
-def _episode(episode: Episode, context: TurnContext) -> str:
-    """What happened and when, with what was said word for word."""
+def _episode(
+    episode: Episode, context: TurnContext, allowance: _Allowance, *, may_shorten: bool
+) -> str | None:
+    """What happened and when, with what was said word for word, or without that where it is long.
+
+    None where there is no space for it.
+    """
     show = context.roster.show
-    quotes = (
-        prompt(
-            "blocks.quote", name=_quoted_speaker(quote, context), text=quoted(show(quote.content))
-        )
-        for quote in episode.quotes
-    )
     age = naturalize_time(context.now, episode.happened_until, context.zone, PROMPT_LOCALE)
-    text = quoted(show(episode.content))
-    return " ".join((prompt("blocks.episode", age=age, text=text), *quotes))
+    told = prompt("blocks.episode", age=age, text=quoted(show(episode.content)))
+    whole = " ".join((told, *(_quote(quote, context) for quote in episode.quotes)))
+    for line in (whole, told):
+        if allowance.takes(line):
+            return line
+    return _shortened_line(show(episode.content), age, allowance) if may_shorten else None
+
+
+def _quote(quote: Quote, context: TurnContext) -> str:
+    text = quoted(context.roster.show(quote.content))
+    return prompt("blocks.quote", name=_quoted_speaker(quote, context), text=text)
 
 
 def _quoted_speaker(quote: Quote, context: TurnContext) -> str:
@@ -220,16 +228,28 @@ def _matters(context: TurnContext, allowance: _Allowance) -> str:
     heading = prompt("blocks.matters")
     if not (context.matters and allowance.takes(heading)):
         return ""
-    lines = [
-        prompt(
-            "blocks.episode",
-            age=naturalize_time(context.now, matter.happened_from, context.zone, PROMPT_LOCALE),
-            text=quoted(context.roster.show(matter.content)),
-        )
-        for matter in context.matters
-    ]
-    newest = [line for line in reversed(lines) if allowance.takes(line)]
-    return _block(heading, newest[::-1])
+    lines: list[str] = []
+    for place, matter in enumerate(reversed(context.matters)):
+        share = allowance.share(len(context.matters) - place)
+        age = naturalize_time(context.now, matter.happened_from, context.zone, PROMPT_LOCALE)
+        line = _shortened_line(context.roster.show(matter.content), age, share)
+        if line is not None:
+            lines.append(line)
+    return _block(heading, lines[::-1])
+
+
+def _shortened_line(text: str, age: str, allowance: _Allowance) -> str | None:
+    """What happened, with its middle left out where it is too long; None where nothing fits."""
+    mark = f" {prompt('blocks.shortened')} "
+    most = len(text)
+    while True:
+        shown = quoted(shortened(text, most, mark))
+        line = prompt("blocks.episode", age=age, text=shown)
+        if allowance.takes(line):
+            return line
+        most = most * 9 // 10
+        if allowance.is_spent or most < FEWEST_CHARACTERS:
+            return None
 
 
 def _room_note(context: TurnContext, allowance: _Allowance) -> str:

@@ -2,6 +2,7 @@
 
 Each time in a process of its own, forked from this one: that saves the second of starting Python.
 It says what it is sure of: `pid N`, `said ID...`, `ran RUN`, `undone RUN`; after a death, `died`.
+And `embedding` where vectors are asked for: what follows is the commit.
 """
 
 import asyncio
@@ -39,6 +40,7 @@ async def talk(room: Room, chance: random.Random) -> None:
     tell("said", *await room.say("a tomato for the evening"))
     room.model.clear()
     room.model.on(any_answer(chance).to)
+    room.model.on(lambda _: tell("embedding"), to="embeddings")
     outcome = await room.worked()
     tell("ran", outcome.run)
     if chance.random() < 0.1:

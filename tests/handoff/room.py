@@ -46,7 +46,7 @@ from bot.llm.routing import Router, RouterSettings
 from bot.llm.trial import RetrySettings
 from bot.memory.buffers import BufferKey
 from bot.memory.ledger import Episode, Ledger, Matter
-from bot.memory.people import People, keep_names
+from bot.memory.people import People
 from bot.memory.working import (
     Entry,
     EntryKind,
@@ -59,6 +59,7 @@ from bot.memory.working import (
 )
 from bot.persona.personas import FIRST_LINEAGE, Personas, PersonaState
 from bot.privacy.levels import Levels, PrivacyLevel
+from bot.privacy.names import Called, keep_names
 from bot.privacy.origins import Origins
 from bot.storage.database import Database
 from bot.storage.statements import Transaction
@@ -385,7 +386,8 @@ async def _room(
     settings = GuildSettings(database, clock, default_zone="UTC")
 
     async def names(tx: Transaction) -> None:
-        await keep_names(tx, GUILD, NAMES.items(), 0)
+        called = [Called(user=user, name=name) for user, name in NAMES.items()]
+        await keep_names(tx, GUILD, called, 0)
 
     await database.write(names)
     watch = Watch(

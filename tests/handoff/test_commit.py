@@ -403,7 +403,7 @@ async def another_run(room: Room) -> tuple[set[EntryId], asyncio.Task[object]]:
     return candidates, asyncio.create_task(room.handover.make(look))
 
 
-async def test_cancelled_at_any_moment_a_run_is_whole_or_not_there(room: Room) -> None:
+async def test_cancelled_at_any_moment_a_run_is_whole_or_comes_again(room: Room) -> None:
     room.model.on(tell_everything)
     await steps_of((await another_run(room))[1])  # the first one connects
     steps = await steps_of((await another_run(room))[1])
@@ -418,7 +418,8 @@ async def test_cancelled_at_any_moment_a_run_is_whole_or_not_there(room: Room) -
         is_written = candidates <= told
         assert candidates.isdisjoint(left if is_written else told)
         assert candidates <= (told if is_written else left)
-    assert {run["state"] for run in await room.runs()} == {"committed"}
+        if not is_written:
+            assert (await room.worked()).promoted >= len(candidates)
 
 
 async def test_a_run_that_is_cancelled_before_its_answer_came_changes_nothing(room: Room) -> None:

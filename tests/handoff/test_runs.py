@@ -82,7 +82,12 @@ def test_every_failure_lengthens_the_wait(
     wait = timedelta(minutes=minutes)
     assert back_off(trigger, failures, CONFIG) == wait
     assert may_try_again(trigger, failures, NOW - wait, NOW, CONFIG)
-    assert not may_try_again(trigger, failures, NOW - wait + MOMENT, NOW, CONFIG)
+    if minutes:
+        assert not may_try_again(trigger, failures, NOW - wait + MOMENT, NOW, CONFIG)
+
+
+def test_a_failure_that_was_noted_while_the_clock_was_wrong_holds_nothing_up() -> None:
+    assert may_try_again("voluntary", 3, NOW + timedelta(days=365), NOW, CONFIG)
 
 
 def test_without_a_failure_there_is_no_wait() -> None:

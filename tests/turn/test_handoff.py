@@ -205,3 +205,19 @@ async def test_the_talk_goes_on_with_the_last_eight_lines(tmp_path: Path) -> Non
             "[a few hours ago]",
             "[just now]",
         ]
+
+
+async def test_a_matter_that_is_long_is_told_with_its_middle_left_out(tmp_path: Path) -> None:
+    async with open_talk(tmp_path, window=4_096) as talk:
+        talk.model.on(lambda _: Text("hm"))
+        await talk.say("Ann", "Ben threatens to burn my boat")
+        for number in range(6):
+            await talk.say("Ann", f"chatter {number}")
+        talk.clock.pass_(hours=3)
+        long = "Ben threatens to burn the boat of Ann" + " and she is afraid of it" * 60
+        talk.keeper.queue(result(chunk("E1", content=long, retain=True)))
+        await talk.app.services.handoff.sweep()
+        await talk.handoffs()
+        await talk.say("Ann", "so?")
+        [line] = [line for line in talk.prompt.system.splitlines() if "threatens" in line]
+        assert "[...]" in line
