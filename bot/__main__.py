@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         config = load_config(arguments.config, environ)
         locale = config.locale.default
-        _log_to_stderr(config, quiet=arguments.command == "try")
+        _log_to_stderr(config, quiet=arguments.command in ("try", "check"))
         return asyncio.run(_run(arguments, config, environ))
     except ConfigError as error:
         for fault in error.faults:
@@ -130,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _log_to_stderr(config: Config, *, quiet: bool) -> None:
-    """In a chat in the terminal only what is wrong may interrupt."""
+    """A chat in the terminal, or a table of findings, is interrupted only by what is wrong."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(EventFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
     logging.basicConfig(level="ERROR" if quiet else config.logging.level, handlers=[handler])

@@ -12,7 +12,7 @@ from rich.table import Table
 from bot.app import router_settings
 from bot.check_line import CheckLine, Verdict
 from bot.clock import SystemClock
-from bot.config import Config, resolve_token
+from bot.config import Config, describe_fault, find_token
 from bot.discord_io.check import check_discord
 from bot.errors import ConfigError, ModelFault, StartupError
 from bot.i18n import t
@@ -121,8 +121,11 @@ def _named(settings: ProviderSettings) -> dict[str, str]:
 
 async def _discord(config: Config, environ: Mapping[str, str]) -> list[CheckLine]:
     try:
-        token = resolve_token(config, environ)
+        token = find_token(config, environ)
     except ConfigError as error:
-        reason = error.faults[0].problem
-        return [CheckLine(verdict="fault", key="check.no_token", params={"reason": reason})]
+        params = {"reason": "; ".join(map(describe_fault, error.faults))}
+        return [CheckLine(verdict="fault", key="check.token_unusable", params=params)]
+    if token is None:
+        params = {"variable": config.discord.token_env}
+        return [CheckLine(verdict="fault", key="check.no_token", params=params)]
     return await check_discord(config, token.get_secret_value())

@@ -17,6 +17,7 @@ from bot.console_script import ScriptLine, read_script
 from bot.i18n import t
 from bot.identifiers import ChannelId, GuildId, MessageId, UserId
 from bot.memory.references import typed_text
+from bot.privacy.levels import PrivacyLevel
 from bot.turn.messages import Delivered, IncomingMessage, Person, TurnRequest
 from bot.turn.pipeline import run_turn
 from bot.turn.reception import Receiver
@@ -111,7 +112,9 @@ class Console:
         """Take one turn."""
         message = self._message(line)
         if not self._triggers.starts_turn(message):
-            return TurnReport(reply="", footer=t("console.full", self._locale))
+            level = self._services.levels.of(message.author.id, message.place.guild_key)
+            is_full = level is PrivacyLevel.FULL
+            return TurnReport(reply="", footer=t("console.full", self._locale) if is_full else "")
         self._services.rings.hear(message)
         delivery = ConsoleDelivery(self._ids, self._services.clock, self._out)
         request = TurnRequest(message=message, delivery=delivery, history=NoHistory())
@@ -133,15 +136,19 @@ class Console:
                 self._print(await self._commands.run(text, self._message(line)))
             elif text:
                 report = await self.say(line)
-                if not report.reply:
+                if not report.reply and report.footer:
                     self._print(report.footer)
 
     async def play(self, path: Path, results: TextIO) -> None:
-        """Play a script, one JSON object a line in, one a line out."""
+        """Play a script, one JSON object a line in, one a line out.
+
+        The reply is what a person would read: what stands under it is part of it.
+        """
         for line in read_script(path):
             report = await self.say(line)
             calls = [{"name": call.name, "outcome": call.outcome} for call in report.tool_calls]
-            result = {"channel": line.channel, "reply": report.reply, "tool_calls": calls}
+            reply = "\n".join(filter(None, (report.reply, report.footer)))
+            result = {"channel": line.channel, "reply": reply, "tool_calls": calls}
             results.write(json.dumps(result, ensure_ascii=False) + "\n")
             results.flush()
 

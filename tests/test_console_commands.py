@@ -1,8 +1,13 @@
-"""What begins with a slash in the terminal, as far as it is about handoffs."""
+"""What begins with a slash in the terminal: handoffs, and the silence that a level asks for."""
 
 from pathlib import Path
 
+import pytest
+
+from bot.console import Console
 from bot.console_commands import ConsoleCommands
+from bot.console_script import ScriptLine
+from bot.i18n import t
 from tests.fakes import Json
 from tests.handoff.room import chunk
 from tests.talk import Talk, open_talk
@@ -59,3 +64,18 @@ async def test_a_scene_is_begun(tmp_path: Path) -> None:
         await talk.say("Ann", "once upon a time")
         scenes = await talk.rows("SELECT DISTINCT scene FROM buffer_entries ORDER BY scene")
         assert [row["scene"] for row in scenes] == [0, 1]
+
+
+@pytest.mark.parametrize("channel", ["general", "@ann"])
+async def test_whoever_set_full_is_told_why_nothing_is_answered(
+    tmp_path: Path, channel: str
+) -> None:
+    async with open_talk(tmp_path) as talk:
+        console = Console(talk.app.services, talk.app.receiver, "en-US", out=None)
+        line = ScriptLine(user="Ann", channel=channel, text="hello")
+        message = console._message(line)
+        assert await console._commands.run("/privacy FULL", message) == t("console.full", "en-US")
+        report = await console.say(line)
+        assert (report.reply, report.footer) == ("", t("console.full", "en-US"))
+        await console._commands.run("/privacy OPEN", message)
+        assert (await console.say(line)).reply

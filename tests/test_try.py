@@ -129,6 +129,54 @@ async def test_a_script_may_begin_with_a_byte_order_mark(
     assert [json.loads(line)["channel"] for line in output.splitlines()] == ["general"]
 
 
+# --- what a script tells
+
+
+async def played(
+    folder: Path, model: LoopbackModel, *lines: dict[str, str], **settings: str
+) -> list[dict[str, object]]:
+    """What a script of these lines gives, line by line."""
+    settings = configured(model) | settings
+    code, output, told = await tried(folder, *script(folder, *lines), **settings)
+    assert code == 0, told
+    return [json.loads(line) for line in output.splitlines()]
+
+
+PLEASE = {"user": "Ann", "text": "remember that I hate Mondays, ok?"}
+
+
+@pytest.mark.parametrize(
+    ("fact", "outcome", "told"),
+    [
+        ("Ann hates Mondays.", "ok", "Fine.\nSaved: Ann hates Mondays."),
+        ("Robin collects old radios.", "retry", "Fine.\nI have not saved this."),
+    ],
+)
+async def test_what_stands_under_a_reply_is_part_of_it(
+    tmp_path: Path, model: LoopbackModel, fact: str, outcome: str, told: str
+) -> None:
+    create = {
+        "action": "create_long_term_memory",
+        "content": fact,
+        "scope": "target_user",
+        "target": "Ann",
+    }
+    reply = {"action": "reply", "reply": "Fine."}
+    model.queue(Text(json.dumps(create)), Text(json.dumps(reply)))
+    [result] = await played(tmp_path, model, PLEASE, LLM__CHAT__TOOLS="structured")
+    assert result["tool_calls"] == [{"name": "create_long_term_memory", "outcome": outcome}]
+    assert result["reply"] == told
+
+
+@pytest.mark.parametrize("nothing", ["", " ", "\u200b"])
+async def test_a_line_that_says_nothing_gets_no_answer_and_no_word_of_a_level(
+    tmp_path: Path, model: LoopbackModel, nothing: str
+) -> None:
+    silent = {"user": "Ann", "channel": "@ann", "text": nothing}
+    [result] = await played(tmp_path, model, silent)
+    assert (result["reply"], model.chats) == ("", [])
+
+
 # --- how it ends, also while another program holds the database locked
 
 

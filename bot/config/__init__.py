@@ -7,6 +7,7 @@ from bot.config.faults import describe_fault
 from bot.config.loading import load_config
 from bot.config.providers import LlmConfig, ProviderConfig, RouteConfig, ToolStyle
 from bot.config.secrets import (
+    find_token,
     require_chat,
     resolve_api_key,
     resolve_secret,
@@ -50,6 +51,7 @@ __all__ = [
     "ToolStyle",
     "TurnConfig",
     "describe_fault",
+    "find_token",
     "load_config",
     "require_chat",
     "resolve_api_key",

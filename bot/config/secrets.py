@@ -32,14 +32,19 @@ def resolve_secret(
     return SecretStr(text)
 
 
+def find_token(config: Config, environ: Mapping[str, str]) -> SecretStr | None:
+    """The bot's token, or None; ConfigError where what is there cannot be one."""
+    variable, file = config.discord.token_env, config.discord.token_file
+    return resolve_secret(environ, key="discord.token_file", variable=variable, file=file)
+
+
 def resolve_token(config: Config, environ: Mapping[str, str]) -> SecretStr:
     """The bot's token; ConfigError that says where to put it where there is none."""
-    variable, file = config.discord.token_env, config.discord.token_file
-    token = resolve_secret(environ, key="discord.token_file", variable=variable, file=file)
+    token = find_token(config, environ)
     if token is None:
         problem = (
-            f"is needed to connect: put the bot's token into the environment variable {variable},"
-            " or into a file that discord.token_file names"
+            "is needed to connect: put the bot's token into the environment variable"
+            f" {config.discord.token_env}, or into a file that discord.token_file names"
         )
         raise ConfigError(
             (ConfigFault(key="token", value="(not set)", problem=problem, source="environment"),)

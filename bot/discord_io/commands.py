@@ -5,6 +5,7 @@ import discord
 from bot.audience import Origin
 from bot.discord_io.audience import place_of
 from bot.discord_io.client import MadeleineBot
+from bot.discord_io.intake import other_names
 from bot.discord_io.splitter import split
 from bot.errors import Denied, UserError
 from bot.features import Flag
@@ -28,7 +29,10 @@ def person_of(interaction: Interaction) -> Person:
     """Who gave the command."""
     user = interaction.user
     return Person(
-        id=UserId(user.id), name=user.display_name, is_manager=interaction.permissions.manage_guild
+        id=UserId(user.id),
+        name=user.display_name,
+        other_names=other_names(user),
+        is_manager=interaction.permissions.manage_guild,
     )
 
 

@@ -43,11 +43,11 @@ def to_incoming(
     return IncomingMessage(
         id=MessageId(message.id),
         place=place_of(message.channel),
-        author=_person(message.author, is_webhook=message.webhook_id is not None),
+        author=_person(message.author, message.guild, is_webhook=message.webhook_id is not None),
         text=_without_address(_text(message, locale), us),
         sent_at=message.created_at,
         locale=locale,
-        people=tuple(_person(user) for user in message.mentions),
+        people=tuple(_person(user, message.guild) for user in message.mentions),
         mentions_us=_mentions(message, us),
         replies_to=None if replies_to is None else MessageId(replies_to),
         replies_to_us=is_reply and replied is not None and replied.author.id == us.id,
@@ -127,12 +127,24 @@ async def _starter(thread: discord.Thread) -> discord.Message | None:
         return None
 
 
-def _person(user: discord.abc.User, *, is_webhook: bool = False) -> Person:
+def other_names(user: discord.User | discord.Member) -> tuple[str, ...]:
+    """What somebody is known as besides the name that is shown."""
+    names = (user.global_name, user.name)
+    return tuple(dict.fromkeys(name for name in names if name and name != user.display_name))
+
+
+def _person(
+    user: discord.User | discord.Member, guild: discord.Guild | None, *, is_webhook: bool = False
+) -> Person:
+    """A person. What is read from a server's past shows the account only, not the member."""
+    is_member = isinstance(user, discord.Member)
     return Person(
         id=UserId(user.id),
         name=user.display_name,
+        other_names=other_names(user),
+        of_account=guild is not None and not is_member and not is_webhook,
         is_bot=user.bot or is_webhook,
-        is_manager=isinstance(user, discord.Member) and user.guild_permissions.manage_guild,
+        is_manager=is_member and user.guild_permissions.manage_guild,
     )
 
 

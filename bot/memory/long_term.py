@@ -123,11 +123,11 @@ class LongTermMemory:
         new = replace(new, content=with_references(tidy(new.content)))
         self.check_content(new.content)
         self._check_scope(new, actor, listening)
-        await self._check_privacy(new.content, new.scope, new.subject, actor, listening.server)
-        if new.lineage == GLOBAL_LINEAGE and not new.by_person:
-            raise MemoryRefused("global_lineage")
 
         async def job(tx: Transaction) -> Kept:
+            await self._check_privacy(tx, new.content, new.scope, new.subject, actor, new.server)
+            if new.lineage == GLOBAL_LINEAGE and not new.by_person:
+                raise MemoryRefused("global_lineage")
             partition = await rows.read_partition(tx, new)
             same = self._same(new.content, partition, listening)
             known = same is not None and listening.hears(same)
@@ -154,13 +154,13 @@ class LongTermMemory:
         self.check_content(content)
         found = await self.find(memory, listening)
         self._check_rights(found, actor, rewords=True)
-        await self._check_privacy(content, found.scope, found.subject, actor, listening.server)
-        if found.lineage == GLOBAL_LINEAGE:
-            raise MemoryRefused("global_lineage")
 
         async def job(tx: Transaction) -> Memory:
             old = await _find(tx, memory, listening)  # as it is now: somebody may have been faster
             self._check_rights(old, actor, rewords=True)
+            await self._check_privacy(tx, content, old.scope, old.subject, actor, listening.server)
+            if old.lineage == GLOBAL_LINEAGE:
+                raise MemoryRefused("global_lineage")
             partition = await rows.read_partition(tx, old.restated(content, source))
             others = tuple(m for m in partition if m.id != old.id)
             same = self._same(content, others, listening)
@@ -233,21 +233,26 @@ class LongTermMemory:
             raise MemoryRefused("managers_only")
 
     async def _check_privacy(
-        self, content: str, scope: Scope, subject: UserId | None, actor: Actor, server: GuildId
+        self,
+        tx: Transaction,
+        content: str,
+        scope: Scope,
+        subject: UserId | None,
+        actor: Actor,
+        server: GuildId,
     ) -> None:
-        """Refuse a text about, or naming, anybody who is not OPEN."""
+        """Refuse a text about, or naming, anybody who is not OPEN when it is written."""
+        levels = await self._levels.within(tx)
         closed = None
-        if self._levels.default is PrivacyLevel.OPEN:
-            closed = self._levels.at_least(PrivacyLevel.PARTIAL, server)
-        names = await self._people.names_here(server, closed)
-        about = referenced_people(content) | named_people(
-            content, [(name, user) for user, name in names.items()]
-        )
+        if levels.default is PrivacyLevel.OPEN:
+            closed = levels.at_least(PrivacyLevel.PARTIAL, server)
+        names = await self._people.known_as(server, closed, within=tx)
+        about = referenced_people(content) | named_people(content, names)
         if subject is not None:
             about |= {subject}
         if scope is Scope.SERVER:
             about -= {actor.user}  # whoever is private may still tell the server about themselves
-        if any(self._levels.of(user, server) >= PrivacyLevel.PARTIAL for user in about):
+        if any(levels.of(user, server) >= PrivacyLevel.PARTIAL for user in about):
             raise MemoryRefused("privacy")
 
     def _check_rights(self, memory: Memory, actor: Actor, *, rewords: bool = False) -> None:
@@ -286,8 +291,13 @@ class LongTermMemory:
 
 
 def _is_about(memory: Memory, user: UserId) -> bool:
-    """Whether a memory is about a person, or speaks of them: they may always have it deleted."""
-    return memory.subject == user or user in referenced_people(memory.content)
+    """Whether a memory is about a person: they may always have it deleted.
+
+    What the server knows is about everybody it speaks of; what is known of a person is theirs.
+    """
+    if memory.scope is Scope.PERSONAL:
+        return memory.subject == user
+    return user in referenced_people(memory.content)
 
 
 async def _find(db: Snapshot, memory: MemoryId, listening: Listening) -> Memory:

@@ -1,24 +1,12 @@
 """The name of the day: what a person is called now where a reference to them is shown."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from bot.audience import DIRECT_MESSAGES
 from bot.identifiers import GuildId, UserId
 from bot.storage.database import Database
 from bot.storage.statements import Transaction
-
-
-async def keep_names(
-    tx: Transaction, guild: GuildId, names: Iterable[tuple[UserId, str]], now_ms: int
-) -> None:
-    """Keep the names that people go by in a server."""
-    await tx.execute_many(
-        "INSERT INTO people (guild_id, user_id, display_name, seen_at) VALUES (?, ?, ?, ?)"
-        " ON CONFLICT (guild_id, user_id) DO UPDATE SET"
-        " display_name = excluded.display_name, seen_at = excluded.seen_at",
-        [(guild, user, name, now_ms) for user, name in names],
-    )
 
 
 class People:
@@ -27,16 +15,24 @@ class People:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def names_here(
-        self, guild: GuildId, users: Iterable[UserId] | None = None
-    ) -> Mapping[UserId, str]:
-        """The names of people who were seen in this server: of those `users`, or of everybody."""
-        rows = await self._database.fetch_all(
-            "SELECT user_id, display_name FROM people WHERE guild_id = ?1"
+    async def known_as(
+        self,
+        guild: GuildId,
+        users: Iterable[UserId] | None = None,
+        *,
+        within: Transaction | None = None,
+    ) -> Sequence[tuple[str, UserId]]:
+        """Every name that people are known by in this server: `users`, or everybody.
+
+        `within`: as that transaction sees it.
+        """
+        rows = await (within or self._database).fetch_all(
+            "SELECT name, user_id FROM (SELECT guild_id, user_id, display_name AS name FROM people"
+            " UNION SELECT guild_id, user_id, name FROM person_names) WHERE guild_id = ?1"
             " AND (?2 IS NULL OR user_id IN (SELECT value FROM json_each(?2)))",
             (guild, None if users is None else json.dumps(sorted(set(users)))),
         )
-        return {UserId(row["user_id"]): row["display_name"] for row in rows}
+        return [(row["name"], UserId(row["user_id"])) for row in rows]
 
     async def names(self, guild: GuildId, users: Iterable[UserId]) -> Mapping[UserId, str]:
         """The names of people as this server, or a direct message, knows them.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from bot.identifiers import UserId
+from bot.memory.everyday import begins_sentence, is_empty, is_everyday
 
 _REFERENCE = re.compile(r"\{p:(\d{1,20})\}")
 _MENTION = re.compile(r"<@!?(\d{1,20})>")
@@ -44,32 +45,64 @@ def show_names(text: str, name_of: Callable[[UserId], str]) -> str:
 
 
 def hide_names(text: str, people: Mapping[str, UserId]) -> str:
-    """The text as it is stored: mentions, and names and handles as whole words, are references."""
+    """The text as it is stored: mentions, and names and handles as whole words, are references.
+
+    A name must stand in its own spelling; one such as "Will" not where a sentence begins.
+    """
     text = with_references(text)
     hidden, done = "", 0
     for start, name in _found(text, frozenset(people)):
+        if is_empty(name) and begins_sentence(text, start):
+            continue
         hidden += text[done:start] + reference_to(people[name])
         done = start + len(name)
     return hidden + text[done:]
 
 
+def holds_word(text: str, word: str) -> bool:
+    """Whether a text holds a word, whole and in that spelling."""
+    return word in text and any(_found(text, frozenset((word,))))
+
+
 def named_people(text: str, names: Iterable[tuple[str, UserId]]) -> frozenset[UserId]:
-    """Those of `names` that the text speaks of by name: in whatever case, plain or adorned."""
-    folded = _folded(text)
-    plain_names = ((_unadorned(_folded(name)), user) for name, user in names)
+    """Those of `names` that the text speaks of by name: in whatever case, plain or adorned.
+
+    A name that is an everyday word counts with an @, or where it is written with a capital.
+    """
+    text = _plain(text)
+    folded = " ".join(text.casefold().split())
     return frozenset(
         user
-        for name, user in plain_names
-        if name in folded and any(_found(folded, frozenset((name,))))
+        for name, user in names
+        if (wanted := _wanted(name)) in folded and _is_named(wanted, text, folded)
     )
 
 
-def _folded(text: str) -> str:
-    """The text in one case, width and lettering, without signs that nobody sees."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
-        text = "".join(sign for sign in text if unicodedata.category(sign) != "Cf")
-    return " ".join(text.casefold().split())
+@lru_cache(maxsize=32_768)
+def _wanted(name: str) -> str:
+    """What to look for in a folded text; kept, as thousands of people may be private."""
+    return _unadorned(" ".join(_plain(name).casefold().split()))
+
+
+def _is_named(name: str, text: str, folded: str) -> bool:
+    """Whether a folded name stands in a text and means a person there."""
+    if not is_everyday(name):
+        return any(_found(folded, frozenset((name,))))
+    if any(_found(folded, frozenset((f"@{name}",)))):
+        return True
+    capitalised = " ".join(word.capitalize() for word in name.split())
+    return capitalised != name and any(
+        not (is_empty(name) and begins_sentence(text, start))
+        for start, _ in _found(text, frozenset((capitalised,)))
+    )
+
+
+def _plain(text: str) -> str:
+    """The text in one width and lettering, without signs that nobody sees."""
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFKC", text)
+    return "".join(sign for sign in text if unicodedata.category(sign) != "Cf")
 
 
 def _unadorned(name: str) -> str:
@@ -106,11 +139,12 @@ def _finder(words: tuple[str, ...]) -> re.Pattern[str] | None:
 
 
 def _stands_at(word: str, text: str, start: int) -> bool:
+    """Whether a whole word stands there; an @ in front of it is none of its letters."""
     end = start + len(word)
     return (
         text.startswith(word, start)
         and not text.endswith("{p:", 0, start)
-        and not _are_one_word(text[max(0, start - 1) : start + 1])
+        and not _are_one_word(text[max(0, start - 1) : start] + word.lstrip("@")[:1])
         and not _are_one_word(text[end - 1 : end + 1])
     )
 

@@ -1,17 +1,18 @@
 """The people of one turn, under names and handles that are theirs alone while it lasts."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
 from rapidfuzz import fuzz, process
 
 from bot.identifiers import UserId
+from bot.memory.everyday import is_everyday, is_written_as_word
 from bot.memory.quoting import without_hidden_signs
-from bot.memory.references import hide_names, show_names
+from bot.memory.references import hide_names, holds_word, show_names
 
-HANDLE = re.compile(r"(?<![A-Za-z0-9_])U[1-9][0-9]?(?![A-Za-z0-9_])")
+HANDLE = re.compile(r"(?<![A-Za-z0-9_])U[1-9][0-9]{0,5}(?![A-Za-z0-9_])")
 """What stands for a person between a prompt and its answer."""
 
 _JOINER = "\u200d"
@@ -46,13 +47,15 @@ class Ambiguous:
 class Roster:
     """Who takes part, in a fixed order; made anew for every turn.
 
-    `also_known` names those who are only spoken of; they cannot be a target.
+    `also_known` names those who are only spoken of; they cannot be a target. `at_hand`: whose name
+    means them without an @ although it is written as any word ("bob", "rain").
     """
 
     participants: tuple[Participant, ...]
     own_names: frozenset[str]
     someone: str
     also_known: Mapping[UserId, str] = field(default_factory=dict[UserId, str])
+    at_hand: frozenset[UserId] = frozenset()
     matching: NameMatching = field(default_factory=NameMatching)
     _by_user: Mapping[UserId, Participant] = field(init=False, repr=False, compare=False)
 
@@ -105,6 +108,25 @@ class Roster:
         participants = tuple(replace(p, handle=next(free)) for p in self.participants)
         return replace(self, participants=participants)
 
+    def with_at_hand(self, users: Iterable[UserId], talk: Iterable[str]) -> "Roster":
+        """The roster of a turn that these people have a part in, given what was said.
+
+        A name in small letters may be a word of the talk. It means the person where they speak or
+        are mentioned now and nobody used it as a word; else only as @name, which is how it is
+        shown. A person not recognised costs little; one put into the middle of another's memory
+        alters what was said.
+        """
+        texts = tuple(talk)
+        names = {user: self.name(user) for user in users if user in self}
+        at_hand = frozenset(
+            user
+            for user, name in names.items()
+            if is_written_as_word(name)
+            and not is_everyday(name)
+            and not any(holds_word(text, name) for text in texts)
+        )
+        return replace(self, at_hand=at_hand)
+
     def __contains__(self, user: UserId) -> bool:
         return user in self._by_user
 
@@ -114,18 +136,41 @@ class Roster:
         return participant.name if participant else self.also_known.get(user, self.someone)
 
     def show(self, text: str) -> str:
-        """A stored text with names in the place of references."""
-        return show_names(text, self.name)
+        """A stored text with names in the place of references.
+
+        A name that would read as a word gets an @, so that `hide` finds it again.
+        """
+        return show_names(text, self._name_in_text)
 
     def hide(self, text: str) -> str:
         """A text of the model as it is stored: names and handles become references.
 
         It is shown no references, so that what looks like one is none.
         """
-        names = {n: user for user, n in self.also_known.items() if not self.is_own_name(n)}
+        names: dict[str, UserId] = {}
+        for user, name in self.also_known.items():
+            if not self.is_own_name(name):
+                names |= dict.fromkeys(self._spellings(user, name), user)
         for participant in self.participants:
-            names[participant.name] = names[participant.handle] = participant.user
+            names |= dict.fromkeys(
+                self._spellings(participant.user, participant.name), participant.user
+            )
+            names[participant.handle] = participant.user
         return hide_names(text.replace("{p:", "{p :"), names)
+
+    def _spellings(self, user: UserId, name: str) -> Iterator[str]:
+        """How a name must be written to mean the person."""
+        as_word = is_written_as_word(name)
+        if as_word:
+            yield f"@{name}"
+        if not as_word or user in self.at_hand:
+            yield name
+
+    def _name_in_text(self, user: UserId) -> str:
+        name = self.name(user)
+        is_known = user in self or user in self.also_known
+        marked = is_known and is_written_as_word(name) and not self.is_own_name(name)
+        return f"@{name}" if marked else name
 
     def is_own_name(self, name: str) -> bool:
         """Whether the name means the bot itself."""
@@ -157,7 +202,7 @@ def plain_name(name: str) -> str:
 
 def _one_line(name: str) -> str:
     """A display name that neither ends its line nor reads as a speaker, reference or mention."""
-    return " ".join(name.replace(":", " ").replace("<@", "< @").split())
+    return " ".join(name.replace(":", " ").replace("<@", "< @").split()).lstrip("@ ")
 
 
 def _unique(name: str, taken: set[str]) -> str:

@@ -5,8 +5,9 @@ from enum import IntEnum
 from bot.audience import DIRECT_MESSAGES
 from bot.clock import Clock, to_ms
 from bot.identifiers import GuildId, UserId
+from bot.privacy.names import Called, keep_names
 from bot.storage.database import Database
-from bot.storage.statements import Transaction
+from bot.storage.statements import Snapshot, Transaction
 
 
 class PrivacyLevel(IntEnum):
@@ -34,11 +35,13 @@ class Levels:
 
     async def load(self) -> None:
         """Read the levels from the file; once, before the first message."""
-        rows = await self._database.fetch_all("SELECT user_id, guild_id, level FROM privacy_levels")
-        self._levels = {
-            (UserId(row["user_id"]), GuildId(row["guild_id"])): PrivacyLevel[row["level"].upper()]
-            for row in rows
-        }
+        self._levels = await self._database.read(_read)
+
+    async def within(self, tx: Transaction) -> "Levels":
+        """The levels as a transaction sees them: some may be set in it and not committed yet."""
+        levels = Levels(self._database, self._clock, self.default)
+        levels._levels = await _read(tx)
+        return levels
 
     def of(self, user: UserId, guild: GuildId) -> PrivacyLevel:
         """The level in force: the stricter of the person's own and the one for that server."""
@@ -56,12 +59,12 @@ class Levels:
         guild: GuildId,
         level: PrivacyLevel,
         *,
-        name: str | None = None,
+        called: Called | None = None,
         seen_in: GuildId | None = None,
     ) -> None:
         """Keep a person's level, for one server or EVERYWHERE.
 
-        `name` is what they go by in the server `seen_in`, where the level was set.
+        `called` is what they go by in the server `seen_in`, where the level was set.
         """
 
         async def job(tx: Transaction) -> None:
@@ -71,13 +74,16 @@ class Levels:
                 " level = excluded.level, changed_at = excluded.changed_at",
                 (user, guild, level.name.lower(), to_ms(self._clock.now())),
             )
-            if name is not None:
-                await tx.execute(
-                    "INSERT INTO people (guild_id, user_id, display_name, seen_at)"
-                    " VALUES (?, ?, ?, ?) ON CONFLICT (guild_id, user_id) DO UPDATE SET"
-                    " display_name = excluded.display_name, seen_at = excluded.seen_at",
-                    (seen_in or guild, user, name, to_ms(self._clock.now())),
-                )
+            if called is not None:
+                await keep_names(tx, seen_in or guild, [called], to_ms(self._clock.now()))
             tx.after_commit(lambda: self._levels.update({(user, guild): level}))
 
         await self._database.write(job)
+
+
+async def _read(db: Snapshot) -> dict[tuple[UserId, GuildId], PrivacyLevel]:
+    rows = await db.fetch_all("SELECT user_id, guild_id, level FROM privacy_levels")
+    return {
+        (UserId(row["user_id"]), GuildId(row["guild_id"])): PrivacyLevel[row["level"].upper()]
+        for row in rows
+    }

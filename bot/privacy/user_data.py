@@ -17,6 +17,7 @@ class Holds(StrEnum):
 
 _PERSON: Mapping[str, str] = {
     "people": "user_id",
+    "person_names": "user_id",
     "guild_settings": "changed_by",
     "feature_flags": "changed_by",
     "privacy_levels": "user_id",
@@ -25,7 +26,7 @@ _PERSON: Mapping[str, str] = {
     "ledger_sources": "said_by",
     "ledger_quotes": "said_by",
     "ledger_people": "user_id",
-    "ledger_versions": "people quotes",
+    "ledger_versions": "people",
     "entry_archive": "author_id",
     "short_term_memories": "written_by",
     "short_term_categories": "changed_by",
@@ -40,6 +41,7 @@ _PERSON: Mapping[str, str] = {
 }
 _TEXT: Mapping[str, str] = {
     "people": "display_name",
+    "person_names": "name",
     "personas": "name avatar_url prompt trigger_words sample_lines",
     "guild_settings": "value",
     "buffer_entries": "content",
@@ -57,7 +59,8 @@ _TEXT: Mapping[str, str] = {
 }
 _NEUTRAL: Mapping[str, str] = {
     "application_state": "key value",
-    "people": "guild_id seen_at",
+    "people": "guild_id seen_at of_account",
+    "person_names": "guild_id seen_at",
     "origins": "id guild_id channel_id kind parent_id open_to_everyone deleted_at",
     "lineages": "id forked_from created_at",
     "personas": "id guild_id lineage_id model is_main state state_since created_at updated_at",
@@ -89,7 +92,7 @@ _NEUTRAL: Mapping[str, str] = {
     "ledger_sources": "ledger_id entry_id message_id said_at run_id",
     "ledger_quotes": "ledger_id position persona_id message_id",
     "ledger_people": "ledger_id",
-    "ledger_versions": "ledger_id run_id importance happened_from happened_until ended_at",
+    "ledger_versions": "ledger_id run_id quotes importance happened_from happened_until ended_at",
     "entry_archive": (
         "entry_id run_id origin_id lineage_id kind persona_id message_id turn_id said_at scene"
         " pinned version tokens archived_at"

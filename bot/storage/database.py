@@ -12,7 +12,8 @@ import aiosqlite
 from filelock import FileLock, Timeout
 
 from bot.errors import StartupError, StorageUnavailable
-from bot.storage.migrations import Migration, load_migrations, migrate, refuse_newer
+from bot.storage.fitness import refuse_unfit
+from bot.storage.migrations import Migration, load_migrations, migrate
 from bot.storage.statements import Params, Row, Snapshot
 from bot.storage.writer import LOCK_SLICE_MS, Job, Writer, as_unavailable
 
@@ -81,8 +82,8 @@ class Database:
     ) -> "Database":
         """Open or create the file and bring its schema up to date.
 
-        Raises StartupError where another process holds it, it is no database, a newer program
-        made it, or it cannot be opened and written; in all these cases the file is as it was.
+        Raises StartupError where another process holds it, it is no database, a newer or another
+        program made it, or it cannot be opened and written; in all these cases it is as it was.
         """
         steps = load_migrations() if migrations is None else migrations
         busy = f"busy_timeout = {busy_timeout_ms}"
@@ -90,7 +91,7 @@ class Database:
             async with AsyncExitStack() as resources:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 resources.callback(_locked(path).release)
-                refuse_newer(path, len(steps))
+                refuse_unfit(path, len(steps))
                 writing = await _connect(resources, path, (busy, *_WRITER_PRAGMAS))
                 await migrate(writing, steps)
                 reading = [

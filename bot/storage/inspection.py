@@ -3,15 +3,14 @@
 import errno
 import os
 import sqlite3
-from collections.abc import Generator
-from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from bot.errors import StartupError
-from bot.storage.migrations import fitting_version, load_migrations
+from bot.storage.fitness import fitting_version, reading
+from bot.storage.migrations import load_migrations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +34,7 @@ def inspect_database(path: Path) -> Inspection:
         if not path.exists() or not path.stat().st_size:
             return Inspection(version=0, known=known)
         path.open("r+b").close()
-        with _reading(path) as connection:
+        with reading(path) as connection:
             version = fitting_version(connection, path, known)
             damage = _damage(connection)
         return Inspection(version=version, known=known, in_use=_is_in_use(path), damage=damage)
@@ -54,18 +53,6 @@ def _refuse_closed_folder(folder: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
     if not os.access(folder, os.W_OK | os.X_OK, effective_ids=as_ourselves):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
-
-
-@contextmanager
-def _reading(path: Path) -> Generator[sqlite3.Connection]:
-    """A connection that reads. Left to itself SQLite makes and changes the files beside it."""
-    address = f"{path.resolve().as_uri()}?mode=ro"
-    if not Path(f"{path}-wal").exists():  # nobody has it open
-        address += "&immutable=1"
-    elif Path(f"{path}-shm").exists():
-        address += "&readonly_shm=1"
-    with closing(sqlite3.connect(address, uri=True, timeout=1)) as connection:
-        yield connection
 
 
 def _damage(connection: sqlite3.Connection) -> str | None:

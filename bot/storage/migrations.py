@@ -2,13 +2,11 @@
 
 import re
 import sqlite3
-from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import aiosqlite
-
-from bot.errors import StartupError
 
 FOLDER = Path(__file__).parent / "migrations"
 _NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
@@ -38,8 +36,9 @@ def split_statements(script: str) -> tuple[str, ...]:
     return tuple(statements)
 
 
+@cache
 def load_migrations(folder: Path = FOLDER) -> tuple[Migration, ...]:
-    """All migrations in order. Raises ValueError where a name or a number is wrong."""
+    """All migrations in order, read once. Raises ValueError where a name or a number is wrong."""
     migrations: list[Migration] = []
     for path in sorted(folder.glob("*.sql")):
         match = _NAME.fullmatch(path.name)
@@ -50,35 +49,6 @@ def load_migrations(folder: Path = FOLDER) -> tuple[Migration, ...]:
     if [m.version for m in migrations] != list(range(1, len(migrations) + 1)):
         raise ValueError("migrations are not numbered 1, 2, 3 ...")
     return tuple(migrations)
-
-
-def refuse_newer(path: Path, known: int) -> None:
-    """Raise StartupError where a newer program made the file or it is no database.
-
-    OSError where it may not be written: SQLite would say so at the first write only. The file is
-    not touched.
-    """
-    if not path.exists():
-        return
-    path.open("r+b").close()
-    address = f"{path.resolve().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(address, uri=True, timeout=1)) as connection:
-        fitting_version(connection, path, known)
-
-
-def fitting_version(connection: sqlite3.Connection, path: Path, known: int) -> int:
-    """The schema's version. Raises StartupError where it is newer, or the file no database."""
-    try:
-        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    except sqlite3.OperationalError:  # locked, or beside it something that cannot be opened
-        raise
-    except sqlite3.DatabaseError as error:
-        raise StartupError(
-            "errors.storage.not_a_database", path=str(path), reason=str(error)
-        ) from error
-    if version > known:
-        raise StartupError("errors.storage.newer", path=str(path), found=version, known=known)
-    return version
 
 
 async def migrate(connection: aiosqlite.Connection, migrations: tuple[Migration, ...]) -> int:

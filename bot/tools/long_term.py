@@ -10,6 +10,7 @@ from bot.errors import Unavailable
 from bot.features import Flag
 from bot.identifiers import MemoryId, UserId
 from bot.llm.chat import JsonSchema
+from bot.memory.content import is_blank
 from bot.memory.long_term import LongTermMemory, NewMemory, Scope
 from bot.memory.refusals import MemoryRefused
 from bot.memory.roster import Ambiguous
@@ -154,11 +155,12 @@ class UpdateLongTermMemory(TypedTool[UpdateArguments]):
         fields: dict[str, JsonSchema] = {
             "id": {"type": "string", "enum": list(context.shown)},
             "content": {"type": "string"},
+            "target": {"type": "string"},
         }
         return object_schema(self.name, fields, required=("id", "content"))
 
     async def execute(self, context: ToolContext, arguments: UpdateArguments) -> Outcome:
-        """Change or delete, once every check has passed."""
+        """Change or delete, once every check has passed. A `target` must be whom it is about."""
         if Flag.SELF_TEACHING not in context.flags:
             return Failed(prompt("refused.teaching_off"))
         return await _guarded(context, self._update(context, arguments))
@@ -167,8 +169,13 @@ class UpdateLongTermMemory(TypedTool[UpdateArguments]):
         memory = context.shown.get(arguments.id.strip().upper())
         if memory is None:
             return Retry(prompt("refused.id_not_shown", ids=", ".join(context.shown) or "-"))
+        if arguments.target.strip():
+            found = await self._memory.find(memory, context.listening)
+            if resolve_target(context, arguments.target) != found.subject:
+                target = arguments.target.strip()
+                return Retry(prompt("refused.other_target", id=arguments.id, target=target))
         content = context.roster.hide(arguments.content.strip())
-        if not content:
+        if is_blank(content):
             old = await self._memory.forget(memory, context.actor, context.listening)
             change = MemoryChange(
                 kind="forgotten", memory=memory, text=context.roster.show(old.content)

@@ -6,6 +6,7 @@ from bot.config import MemoryConfig
 from bot.errors import Unavailable
 from bot.features import Flag
 from bot.llm.chat import JsonSchema
+from bot.memory.content import is_blank
 from bot.memory.short_term import ShortTermMemory
 from bot.prompts import prompt
 from bot.tools.grounding import repeats_example
@@ -59,9 +60,9 @@ class UpdateShortTermMemory(TypedTool[ShortTermArguments]):
             return Failed(prompt("refused.short_term_off"))
         summary = arguments.summary
         if summary is not None:
-            summary = context.roster.hide(summary.strip())
+            summary = _as_kept(context, summary)
         categories = {
-            label: context.roster.hide(text.strip()) for label, text in arguments.categories.items()
+            label: _as_kept(context, text) for label, text in arguments.categories.items()
         }
         fault = self._fault(context, arguments)
         if fault is not None:
@@ -90,3 +91,7 @@ class UpdateShortTermMemory(TypedTool[ShortTermArguments]):
             known = ", ".join(context.category_labels) or "-"
             return prompt("refused.unknown_category", labels=", ".join(unknown), known=known)
         return None
+
+
+def _as_kept(context: ToolContext, text: str) -> str:
+    return "" if is_blank(text) else context.roster.hide(text.strip())

@@ -11,10 +11,10 @@ from bot.errors import StorageUnavailable, Unavailable
 from bot.identifiers import EntryId, LineageId, MessageId, TurnId, UserId
 from bot.llm.tokens import estimate_tokens
 from bot.memory import working
-from bot.memory.people import keep_names
 from bot.memory.working import Entry, EntryKind, Pace, Utterance
 from bot.persona.personas import Persona
 from bot.privacy.levels import PrivacyLevel
+from bot.privacy.names import Called, keep_names, newest_names
 from bot.storage.statements import Snapshot, Transaction
 from bot.turn.messages import IncomingMessage, TurnRequest
 from bot.turn.services import TurnServices
@@ -35,7 +35,7 @@ class Begun:
     turn: TurnId | None
     origin: Origin
     persona: Persona
-    names: Mapping[UserId, str]
+    names: Mapping[UserId, Called]
     uncaptured: tuple[Entry, ...] = ()
 
 
@@ -62,7 +62,7 @@ async def begin(services: TurnServices, request: TurnRequest) -> Begun | None:
     said = _since_last_time(services, request)
     asked = {message.id for message in request.messages}
     people = [p for m in said if not m.is_own for p in (m.author, *m.people)]
-    names = {p.id: p.name for p in people if p.id != services.own_identity()}
+    names = newest_names(p.called for p in people if p.id != services.own_identity())
 
     async def job(tx: Transaction) -> TurnId | None:
         trigger, now = request.message, services.clock.now()
@@ -73,7 +73,7 @@ async def begin(services: TurnServices, request: TurnRequest) -> Begun | None:
 
     async def capture(tx: Transaction) -> None:
         now = services.clock.now()
-        await keep_names(tx, origin.guild_id, names.items(), to_ms(now))
+        await keep_names(tx, origin.guild_id, names.values(), to_ms(now))
         active = timedelta(hours=services.config.context.active_channel_hours)
         for lineage in {persona.lineage, *await active_lineages(tx, origin.id, now, active)}:
             await _capture(tx, services, origin, lineage, persona, said, asked)

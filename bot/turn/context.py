@@ -23,6 +23,7 @@ from bot.persona.personas import Persona
 from bot.turn.begin import Begun, as_entry, as_it_stands
 from bot.turn.messages import Person, TurnRequest
 from bot.turn.services import TurnServices
+from bot.turn.turn_rows import replies_in_parts
 
 MOST_PARTICIPANTS = 25
 
@@ -92,7 +93,7 @@ async def read_context(services: TurnServices, request: TurnRequest, begun: Begu
     listening = Listening(server=guild, lineage=begun.persona.lineage, audience=audience)
     entries = await services.working.entries(audience, begun.persona.lineage)
     request = as_it_stands(services, request) or request
-    entries = _as_they_stand(_with_uncaptured(entries, begun, request), begun, request)
+    entries = await as_they_stand(services, _with_uncaptured(entries, begun, request))
     entries = _question_last(entries, request)
     states = await services.features.states(guild)
     flags = frozenset(flag for flag, state in states.items() if state.enabled)
@@ -182,17 +183,23 @@ def _with_uncaptured(
     )
 
 
-def _as_they_stand(
-    entries: tuple[Entry, ...], begun: Begun, request: TurnRequest
-) -> tuple[Entry, ...]:
-    """The turn's own messages as they are now: their rows may not have followed yet."""
-    texts = {message.id: message.text for message in request.messages}
-    gone = {message.id for message in begun.request.messages} - texts.keys()
-    return tuple(
-        replace(entry, content=texts.get(entry.message_id or MessageId(0), entry.content))
-        for entry in entries
-        if entry.message_id not in gone
-    )
+async def as_they_stand(services: TurnServices, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """Entries after what was edited or deleted lately: their rows may not have followed yet.
+
+    A reply of several messages is gone where one of them is.
+    """
+    own = [entry.message_id for entry in entries if entry.author is None and entry.message_id]
+    parts = await services.database.read(lambda db: replies_in_parts(db, own))
+    text_now = services.rings.text_now
+
+    def standing(entry: Entry) -> Entry | None:
+        if entry.message_id is None:
+            return entry
+        text = text_now(entry.message_id, entry.content)
+        whole = all(text_now(part, "") is not None for part in parts.get(entry.message_id, ()))
+        return replace(entry, content=text) if text is not None and whole else None
+
+    return tuple(current for entry in entries if (current := standing(entry)) is not None)
 
 
 def _question_last(entries: tuple[Entry, ...], request: TurnRequest) -> tuple[Entry, ...]:
@@ -224,10 +231,10 @@ async def _roster(
     referred = {user for text in texts for user in referenced_people(text)}
     referred.update(user for user in told_by if user is not None)
     guild = request.message.place.guild_key
-    names = {**await services.people.names(guild, {*takes_part, *referred}), **begun.names}
-    for message in request.messages:
-        for person in (message.author, *message.people):
-            names[person.id] = person.name
+    names = dict(await services.people.names(guild, {*takes_part, *referred}))
+    for user, called in begun.names.items():
+        if user not in names or not called.of_account:
+            names[user] = called.name
     someone = t("people.someone", PROMPT_LOCALE)
     own = services.own_identity()
     if own is not None:
@@ -244,4 +251,6 @@ async def _roster(
             candidates=services.config.memory.target_candidates,
         ),
     )
+    here = {p.id for message in request.messages for p in (message.author, *message.people)}
+    roster = roster.with_at_hand(here, texts)
     return roster.with_free_handles([*texts, *names.values()])

@@ -14,7 +14,7 @@ from bot.memory.working import Pace, Utterance, add_entries, drop_entries
 from bot.storage.statements import Transaction
 from bot.storage.writer import Job
 from bot.turn.begin import Begun
-from bot.turn.context import TurnContext
+from bot.turn.context import TurnContext, as_they_stand
 from bot.turn.generate import Generated
 from bot.turn.messages import Delivered
 from bot.turn.services import TurnServices
@@ -35,6 +35,7 @@ async def effects(
     await services.late_writes.write(_ending_job(services, context, begun, generated, delivered))
     try:
         entries = await services.working.entries(context.audience, context.persona.lineage)
+        entries = await as_they_stand(services, entries)
     except StorageUnavailable:
         return  # what was read before the reply may have been deleted since
     store_short_term_memory(

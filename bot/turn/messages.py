@@ -6,16 +6,29 @@ from typing import Protocol
 
 from bot.audience import Place
 from bot.identifiers import MessageId, UserId
+from bot.privacy.names import Called
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """Somebody as the transport shows them now. Managers may change what belongs to the server."""
+    """Somebody as the transport shows them now. Managers may change what belongs to the server.
+
+    `other_names` and `of_account` are as in `Called`.
+    """
 
     id: UserId
     name: str
+    other_names: tuple[str, ...] = ()
+    of_account: bool = False
     is_bot: bool = False
     is_manager: bool = False
+
+    @property
+    def called(self) -> Called:
+        """What they go by."""
+        return Called(
+            user=self.id, name=self.name, others=self.other_names, of_account=self.of_account
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,7 +65,7 @@ class Receiver:
         `guild` is EVERYWHERE, or the one server that the level is for. The name they go by where
         they set it (`seen_in`) stays known, so that a text which names them can be refused there.
         """
-        await self._levels.set(person.id, guild, level, name=person.name, seen_in=seen_in)
+        await self._levels.set(person.id, guild, level, called=person.called, seen_in=seen_in)
 
         def is_theirs(message: IncomingMessage) -> bool:
             held = guild in (EVERYWHERE, message.place.guild_key)

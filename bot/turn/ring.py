@@ -59,10 +59,16 @@ class Rings:
     def load(self, channel: ChannelId, messages: Iterable[IncomingMessage]) -> None:
         """Take in the channel's newest messages as they were fetched; from now on it vouches.
 
+        Of what was heard already only the text is taken: the past shows accounts, not members.
         All of it stays until the next message: a thread's first message comes on top of the rest.
         """
         ring = self._rings[channel]
-        self._add(ring, messages, trims=False)
+        heard = ring.messages
+        self._add(
+            ring,
+            (replace(heard.get(message.id, message), text=message.text) for message in messages),
+            trims=False,
+        )
         ring.vouches = True
 
     def messages(self, channel: ChannelId) -> tuple[IncomingMessage, ...]:
@@ -77,8 +83,12 @@ class Rings:
 
     def as_it_stands(self, message: IncomingMessage) -> IncomingMessage | None:
         """A copy brought up to what was edited lately; None where it was deleted."""
-        text = self._changed.get(message.id, message.text)
+        text = self.text_now(message.id, message.text)
         return None if text is None else replace(message, text=text)
+
+    def text_now(self, message: MessageId, text: str) -> str | None:
+        """What a message says after it was edited lately; None where it was deleted."""
+        return self._changed.get(message, text)
 
     def forget_messages(self, messages: Sequence[MessageId]) -> None:
         """Take deleted messages out."""

@@ -1,7 +1,8 @@
 """The rows of `turns`: what was taken on, what became of it, which messages answered."""
 
+import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -116,6 +117,22 @@ async def known_replies(db: Snapshot, messages: Sequence[MessageId]) -> frozense
         messages,
     )
     return frozenset(MessageId(row["message_id"]) for row in rows)
+
+
+async def replies_in_parts(
+    db: Snapshot, messages: Iterable[MessageId]
+) -> dict[MessageId, list[MessageId]]:
+    """All messages of those replies that have several, by the first one, if among `messages`."""
+    rows = await db.fetch_all(
+        "SELECT first.message_id AS first, part.message_id AS part FROM turn_replies AS first"
+        " JOIN turn_replies AS part ON part.turn_id = first.turn_id AND part.position > 0"
+        " WHERE first.position = 0 AND first.message_id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(messages)),),
+    )
+    parts: dict[MessageId, list[MessageId]] = {}
+    for row in rows:
+        parts.setdefault(MessageId(row["first"]), []).append(MessageId(row["part"]))
+    return parts
 
 
 class TurnRows:

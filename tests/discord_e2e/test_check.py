@@ -91,13 +91,15 @@ async def test_a_discord_that_fails_is_named(empty_stage: Stage) -> None:
 
 
 async def checked(stage: Stage) -> tuple[int | None, str]:
-    """The exit code of `madeleine check`, and what it prints."""
+    """The exit code of `madeleine check`, and what it prints: the table alone."""
     child = await asyncio.create_subprocess_exec(
         *stage.discord.child_command("check"),
         env=stage.environment | {"COLUMNS": "1000"},
         stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
     )
-    told, _ = await asyncio.wait_for(child.communicate(), timeout=30)
+    told, log = await asyncio.wait_for(child.communicate(), timeout=30)
+    assert log == b""
     return child.returncode, told.decode()
 
 
@@ -150,3 +152,28 @@ async def test_what_is_no_database_is_a_fault(empty_stage: Stage) -> None:
     empty_stage.database.write_text("dear diary, " * 200, encoding="utf-8")
     ended, text = await checked(empty_stage)
     assert (ended, "is not a database of mine" in text) == (1, True)
+
+
+async def test_another_programs_database_is_a_fault(empty_stage: Stage) -> None:
+    with closing(sqlite3.connect(empty_stage.database)) as theirs:
+        theirs.execute("CREATE TABLE theirs (x)")
+    before = empty_stage.database.read_bytes()
+    ended, text = await checked(empty_stage)
+    assert (ended, "is not a database of mine" in text) == (1, True)
+    assert empty_stage.database.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("token", "told"),
+    [
+        ("", "Put the bot's token into the environment variable DISCORD_TOKEN"),
+        ("two words", "must be one line of plain letters, digits and signs"),
+    ],
+)
+async def test_a_token_that_is_missing_or_can_be_none_is_told_in_a_whole_sentence(
+    empty_stage: Stage, token: str, told: str
+) -> None:
+    empty_stage.tokens["DISCORD_TOKEN"] = token
+    ended, text = await checked(empty_stage)
+    assert (ended, told in text) == (1, True)
+    assert "No Discord token. is" not in text

@@ -58,7 +58,7 @@ async def test_a_message_says_who_wrote_it_where_and_when(
     before = datetime.now(UTC)
     message = await intake.say("Hello.")
     assert message.text == "Hello."
-    assert message.author == Person(id=server.alice.id, name="Alice")
+    assert message.author == Person(id=server.alice.id, name="Alice", other_names=("alice",))
     assert (message.place.kind, message.place.channel_id) == (
         OriginKind.CHANNEL,
         server.general.id,
@@ -227,7 +227,7 @@ async def test_a_mentioned_person_becomes_a_reference(
     bob = server.member("bob", nick="Bobby")
     message = await intake.say(f"Ask {bob.mention} or <@!{bob.id}>.")
     assert message.text == f"Ask {{p:{bob.id}}} or {{p:{bob.id}}}."
-    assert message.people == (Person(id=bob.id, name="Bobby"),)
+    assert message.people == (Person(id=bob.id, name="Bobby", other_names=("bob",)),)
     assert not message.mentions_us
 
 

@@ -325,8 +325,8 @@ async def test_a_private_person_of_another_server_holds_nothing_up_here(shelf: S
 
 async def test_thousands_of_private_people_do_not_hold_up_the_event_loop(shelf: Shelf) -> None:
     async def job(tx: Transaction) -> None:
-        people = [(GUILD, 10**6 + n, f"Person {n} the Great", 0) for n in range(5_000)]
-        await tx.execute_many("INSERT INTO people VALUES (?, ?, ?, ?)", people)
+        people = [(GUILD, 10**6 + n, f"Person {n} the Great", 0, 0) for n in range(5_000)]
+        await tx.execute_many("INSERT INTO people VALUES (?, ?, ?, ?, ?)", people)
         levels = [(10**6 + n, 0, "partial", 0) for n in range(5_000)]
         await tx.execute_many("INSERT INTO privacy_levels VALUES (?, ?, ?, ?)", levels)
 

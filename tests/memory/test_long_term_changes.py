@@ -307,6 +307,14 @@ async def test_a_person_may_always_have_what_speaks_of_them_deleted(shelf: Shelf
     assert await stored(shelf) == []
 
 
+async def test_who_is_only_spoken_of_in_anothers_memory_has_no_right_to_it(shelf: Shelf) -> None:
+    eve = shelf.talk.person("Eve").id
+    kept = await shelf.keep(f"dances with {{p:{eve}}}", about="Alice", by="Alice")
+    assert await refusal(shelf.forget(kept, by="Eve")) == "not_yours"
+    assert await refusal(shelf.change(kept, "dances alone", by="Eve")) == "not_yours"
+    assert await shelf.about("Alice") == [f"dances with {{p:{eve}}}"]
+
+
 async def test_forgetting_ones_own_word_leaves_what_another_said_elsewhere(shelf: Shelf) -> None:
     kept = await shelf.keep("raid night is Friday", by="Alice", channel="secret")
     await shelf.keep("raid night is Friday", by="Bob", channel="general")

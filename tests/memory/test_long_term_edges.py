@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bot.identifiers import GuildId, LineageId, UserId
-from bot.memory.people import keep_names
 from bot.memory.refusals import MemoryRefused
 from bot.privacy.levels import PrivacyLevel
+from bot.privacy.names import Called, keep_names
 from bot.storage.statements import Transaction
 from tests.memory.shelf import Shelf
 from tests.memory.test_long_term import refusal, stored
@@ -27,12 +27,12 @@ async def shelf(tmp_path: Path) -> AsyncIterator[Shelf]:
         yield Shelf(talk)
 
 
-async def name(shelf: Shelf, who: str, shown: str) -> None:
-    """Let a person go by a name in the server."""
+async def name(shelf: Shelf, who: str, shown: str, *others: str) -> None:
+    """Let a person go by a name in the server, and be known by others."""
     user = shelf.talk.person(who).id
 
     async def job(tx: Transaction) -> None:
-        await keep_names(tx, GUILD, [(user, shown)], 0)
+        await keep_names(tx, GUILD, [Called(user=user, name=shown, others=others)], 0)
 
     await shelf.talk.app.services.database.write(job)
 
@@ -215,6 +215,55 @@ async def test_a_name_that_is_no_word_keeps_nobody_from_remembering(
     await shelf.talk.level("Bob", PrivacyLevel.PARTIAL, GUILD)
     await name(shelf, "Bob", shown)
     await shelf.keep("has a ★ on the door - 🌸", about="Ann")
+
+
+@pytest.mark.parametrize(
+    ("shown", "text", "refused"),
+    [
+        # A word that says nothing: only with an @, or with a capital inside a sentence.
+        *(("the", text, False) for text in ("hunts the fox", "The fox runs.", "THE FOX")),
+        ("The", "The fox runs. The end", False),
+        *((name, "is from an island and adores mangos", False) for name in ("is", "an", "from")),
+        ("ist", "das ist gut", False),
+        ("です", "猫です", False),
+        ("ですから", "猫ですから", False),
+        ("of the", "is king of the hill", False),
+        ("will", "Will it rain? It will", False),
+        *(("will", text, True) for text in ("sings with Will", "sings with @will", "@Will sings")),
+        # A frequent word: only with an @ or a capital.
+        *((name, "adores green tea", False) for name in ("adores", "tea", "Tea", "green tea")),
+        ("学校", "学校に行く", False),
+        ("学校", "@学校と歌う", True),
+        ("★tea★", "drinks tea", False),
+        *(("rain", text, True) for text in ("Rain sings", "sings with Rain", "sings with @rain")),
+        ("rain", "writes to mail@rain.org", False),
+        ("green tea", "sings with Green Tea", True),
+        # Any other name, however it is written.
+        *(("bob", text, True) for text in ("Bob stole cake", "bob stole cake", "BOB stole cake")),
+        *(("Bob", text, True) for text in ("Bob stole cake", "bob stole cake", "@bob did")),
+        ("kind stranger", "met a kind stranger", True),
+        ("tea7", "drinks TEA7", True),
+        ("дождик", "любит дождик", True),
+        ("Jo", "sings with jo", True),
+    ],
+)
+async def test_a_private_person_is_protected_under_any_name_but_holds_up_no_plain_words(
+    shelf: Shelf, shown: str, text: str, *, refused: bool
+) -> None:
+    await shelf.talk.level("Zed", PrivacyLevel.PARTIAL, GUILD)
+    await name(shelf, "Zed", shown)
+    if refused:
+        assert await refusal(shelf.keep(text, about="Ann")) == "privacy"
+    else:
+        await shelf.keep(text, about="Ann")
+
+
+async def test_a_private_person_is_known_by_account_names_and_by_earlier_ones(shelf: Shelf) -> None:
+    await shelf.talk.level("Bob", PrivacyLevel.PARTIAL, GUILD)
+    await name(shelf, "Bob", "Captain", "Robert", "bobbin77")
+    await name(shelf, "Bob", "Pirate", "Robert", "bobbin77")
+    for called in ("Captain", "Pirate", "Robert", "Bobbin77"):
+        assert await refusal(shelf.keep(f"sings with {called}", about="Ann")) == "privacy"
 
 
 @pytest.mark.parametrize("default", ["PARTIAL", "FULL"])

@@ -49,7 +49,12 @@ def test_what_a_handle_stands_for_is_stored_and_shown_as_that_person(names: list
     for participant in people.participants:
         stored = people.hide(f"met {participant.handle} today")
         assert stored == f"met {reference_to(participant.user)} today"
-        assert people.show(stored) == f"met {participant.name} today"
+        assert people.show(stored) in (
+            f"met {participant.name} today",
+            f"met @{participant.name} today",
+        )
+        if len(participant.name) > 1:
+            assert people.hide(people.show(stored)) == stored
 
 
 @given(st.lists(NAMES, min_size=1, max_size=8), st.data())
@@ -147,6 +152,82 @@ def test_the_longest_name_counts(names: tuple[str, ...], text: str, people: str)
 
 def test_names_are_not_looked_for_inside_references() -> None:
     assert hide_names("{p:101}", {"101": BOB, "01": CLEO, "10": CLEO}) == "{p:101}"
+
+
+# --- names that could be words
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "stored"),
+    [
+        # In small letters it could be a word: only with an @.
+        ("rain", "dances in the rain", "dances in the rain"),
+        ("rain", "dances with @rain", "dances with {p:101}"),
+        ("rain", "写真は@rainのもの", "写真は{p:101}のもの"),
+        ("rain", "writes to mail@rain.org", "writes to mail@rain.org"),
+        ("bob", "knows bob", "knows bob"),
+        ("élan", "full of e\u0301lan, élan", "full of e\u0301lan, élan"),
+        ("дождь", "любит дождь", "любит дождь"),
+        ("don't", "says don't", "says don't"),
+        ("in the", "lives in the woods", "lives in the woods"),
+        ("in the", "lives with @in the", "lives with {p:101}"),
+        # What no word looks like is the person.
+        ("Rain", "knows Rain and the rain", "knows {p:101} and the rain"),
+        ("rain99", "knows rain99", "knows {p:101}"),
+        ("_rain_", "knows _rain_", "knows {p:101}"),
+        ("kind stranger", "met a kind stranger", "met a {p:101}"),
+        ("木村太郎", "昨日木村太郎と", "昨日{p:101}と"),
+        # A capital at the beginning of a sentence proves nothing for a word that says nothing.
+        ("Will", "I met Will", "I met {p:101}"),
+        ("Will", "Will it rain? Will you come?", "Will it rain? Will you come?"),
+        ("Rain", "Rain sings", "{p:101} sings"),
+    ],
+)
+def test_a_name_that_could_be_a_word_is_the_person_only_where_it_is_written_so(
+    name: str, text: str, stored: str
+) -> None:
+    assert roster(name).hide(text) == stored
+    assert roster("Ann", also_known={ANN: "Ann", BOB: name}).hide(text) == stored.replace(
+        "{p:101}", "{p:102}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "talk", "means"),
+    [
+        ("bob", ["good morning"], True),
+        ("bob", ["what would Bob say to bobsleigh?"], True),
+        ("drizzle", ["I like the drizzle"], False),
+        ("rain", ["good morning"], False),  # a frequent word, whether it was said or not
+        ("the", ["good morning"], False),
+    ],
+)
+def test_whoever_speaks_now_is_meant_by_a_plain_name_that_nobody_used_as_a_word(
+    name: str, talk: list[str], *, means: bool
+) -> None:
+    people = roster(name, "Ann").with_at_hand([ANN], talk)
+    assert people.hide(f"it is {name} who sings") == (
+        "it is {p:101} who sings" if means else f"it is {name} who sings"
+    )
+
+
+def test_whoever_only_spoke_before_is_meant_by_their_plain_name_with_an_at() -> None:
+    people = roster("bob", "Ann").with_at_hand([BOB], ["good morning"])
+    assert people.hide("bob met @bob") == "bob met {p:101}"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("bob", "@bob"), ("rain", "@rain"), ("Bob", "Bob"), ("bob7", "bob7")]
+)
+def test_a_name_that_could_be_a_word_is_shown_with_an_at(name: str, shown: str) -> None:
+    assert roster(name).show(f"met {reference_to(ANN)}") == f"met {shown}"
+    assert roster(name).name(ANN) == name
+
+
+def test_nobody_is_called_with_an_at_and_so_taken_for_another() -> None:
+    people = roster("rain", "@rain")
+    assert people.hide("met @rain") == f"met {reference_to(ANN)}"
+    assert people.name(BOB) == "rain (2)"
 
 
 # --- near names

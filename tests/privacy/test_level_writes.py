@@ -10,6 +10,7 @@ from bot.errors import StorageUnavailable
 from bot.identifiers import GuildId, UserId
 from bot.memory.people import People
 from bot.privacy.levels import EVERYWHERE, Levels, PrivacyLevel
+from bot.privacy.names import Called
 from bot.storage.database import Database
 from bot.storage.statements import Transaction
 from tests.talk import FakeClock
@@ -73,7 +74,7 @@ async def test_before_they_are_loaded_no_level_is_invented(levels: Levels) -> No
 async def test_the_name_of_whoever_chose_a_level_is_known_where_it_was_chosen(
     database: Database, levels: Levels
 ) -> None:
-    await levels.set(ANN, EVERYWHERE, FULL, name="Ann", seen_in=HERE)
+    await levels.set(ANN, EVERYWHERE, FULL, called=Called(user=ANN, name="Ann"), seen_in=HERE)
     people = People(database)
-    assert await people.names_here(HERE, [ANN]) == {ANN: "Ann"}
-    assert await people.names_here(THERE, [ANN]) == {}
+    assert await people.known_as(HERE, [ANN]) == [("Ann", ANN)]
+    assert await people.known_as(THERE, [ANN]) == []

@@ -14,7 +14,7 @@ from bot.storage.database import Database
 from bot.storage.inspection import Inspection, inspect_database
 from bot.storage.migrations import load_migrations
 from tests.storage.test_database import HOLD
-from tests.storage.test_opening import as_nobody, open_folder, permit
+from tests.storage.test_opening import FOREIGN, as_nobody, make_foreign, open_folder, permit
 
 __all__ = ["open_folder"]
 
@@ -134,6 +134,13 @@ async def test_a_damaged_file_is_said_to_be_damaged(tmp_path: Path) -> None:
 async def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     path = await made(tmp_path / "madeleine.db", KNOWN + 1)
     assert refusal(path) == "errors.storage.newer"
+
+
+@pytest.mark.parametrize(("version", "journal"), FOREIGN)
+def test_another_programs_database_is_refused(tmp_path: Path, version: int, journal: str) -> None:
+    path = tmp_path / "madeleine.db"
+    make_foreign(path, version, journal)
+    assert refusal(path) == "errors.storage.foreign"
 
 
 def test_what_is_no_database_is_refused(tmp_path: Path) -> None:

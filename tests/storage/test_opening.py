@@ -19,6 +19,14 @@ from tests.storage.jobs import keep, keys, opened
 NEWER = len(load_migrations()) + 1
 NOBODY = 65_534
 
+FOREIGN = [
+    (0, "delete"),
+    (0, "wal"),
+    (NEWER - 1, "wal"),
+    (NEWER, "delete"),
+]
+"""Versions and journal modes that another program's database may have."""
+
 KILLED_AS_NEWER = """
 import os, signal, sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -35,6 +43,14 @@ async def refusal(path: Path) -> str:
     return refused.value.key
 
 
+def make_foreign(path: Path, version: int, journal: str) -> None:
+    """A database that another program made."""
+    with closing(sqlite3.connect(path)) as plain:
+        plain.execute(f"PRAGMA journal_mode = {journal}")
+        plain.execute(f"PRAGMA user_version = {version}")
+        plain.execute("CREATE TABLE theirs (x)")
+
+
 def bytes_of(path: Path) -> dict[str, bytes]:
     """The file and the log beside it."""
     return {
@@ -44,11 +60,23 @@ def bytes_of(path: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that everybody may enter, used by somebody whom permissions bind."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder)
-        path.chmod(0o777)
-        yield path
+    """A folder that everybody may enter, used by somebody whom permissions bind.
+
+    Where the usual place for such folders is closed to others, /tmp is tried before giving up.
+    """
+    for place in (None, "/tmp"):  # noqa: S108 - the folder in it has a name of its own
+        with tempfile.TemporaryDirectory(dir=place) as folder:
+            path = Path(folder)
+            path.chmod(0o777)
+            if nobody_may_enter(path):
+                yield path
+                return
+    pytest.skip("needs a folder for temporary files that other users may enter: set TMPDIR")
+
+
+def nobody_may_enter(folder: Path) -> bool:
+    with as_nobody():
+        return os.access(folder, os.W_OK | os.X_OK, effective_ids=True)
 
 
 def permit(path: Path, mode: int) -> None:
@@ -63,7 +91,11 @@ def names_in(folder: Path) -> set[str]:
 
 @contextmanager
 def as_nobody() -> Iterator[None]:
-    """Permissions mean nothing to the superuser, so be somebody else for a while."""
+    """Permissions mean nothing to the superuser, so be somebody else for a while.
+
+    The migrations are read before: this program may lie where only the superuser may look.
+    """
+    load_migrations()
     before = os.geteuid()
     if before == 0:
         os.seteuid(NOBODY)
@@ -100,6 +132,18 @@ async def test_a_newer_schema_that_stands_only_in_the_log_is_refused_untouched(
     assert len(before) == 2
     assert await refusal(path) == "errors.storage.newer"
     assert bytes_of(path) == before
+
+
+@pytest.mark.parametrize(("version", "journal"), FOREIGN)
+async def test_another_programs_database_is_refused_untouched(
+    tmp_path: Path, version: int, journal: str
+) -> None:
+    path = tmp_path / "madeleine.db"
+    make_foreign(path, version, journal)
+    before = path.read_bytes()
+    assert await refusal(path) == "errors.storage.foreign"
+    assert path.read_bytes() == before
+    assert names_in(tmp_path) - {"madeleine.db.lock"} == {"madeleine.db"}
 
 
 async def test_a_damaged_file_is_refused_in_plain_words(tmp_path: Path) -> None:

@@ -32,10 +32,11 @@ async def told(
 
 
 async def changed(
-    talk: Talk, content: str, *, memory: str = "M1", name: str = "Ann"
+    talk: Talk, content: str, *, memory: str = "M1", name: str = "Ann", target: str = ""
 ) -> tuple[str, str]:
     """The same with the update tool."""
-    talk.model.queue(ToolCalls([(UPDATE, {"id": memory, "content": content})]), Text("hm"))
+    arguments = {"id": memory, "content": content, "target": target}
+    talk.model.queue(ToolCalls([(UPDATE, arguments)]), Text("hm"))
     return await _result(talk, name, PLEASE, "general")
 
 
@@ -283,6 +284,54 @@ async def test_where_only_managers_may_teach_the_server_members_are_refused(
         assert await about_the_server(talk) == ["tea at five"]
 
 
+@pytest.mark.parametrize("target", ["", " ", "Ann", "u2"])
+async def test_a_memory_is_changed_where_the_target_is_whom_it_is_about(
+    tmp_path: Path, target: str
+) -> None:
+    async with open_talk(tmp_path) as talk:
+        await talk.teach("Ann sings", about="Ann")
+        await talk.say("Benjamin", "hello")
+        assert await changed(talk, "Ann dances", target=target) == ("ok", "Changed.")
+        assert await personal(talk) == [("Ann", "Ann dances")]
+
+
+@pytest.mark.parametrize("content", ["Ann dances", ""])
+@pytest.mark.parametrize("target", ["Benjamin", "u1", "Madeleine", "Zebulon"])
+async def test_a_memory_about_somebody_else_than_the_target_stays_as_it_is(
+    tmp_path: Path, target: str, content: str
+) -> None:
+    async with open_talk(tmp_path) as talk:
+        await talk.teach("Ann sings", about="Ann")
+        await talk.say("Benjamin", "hello")
+        outcome, told = await changed(talk, content, target=target)
+        assert (outcome, target in told) == ("retry", True)
+        assert await personal(talk) == [("Ann", "Ann sings")]
+
+
+@pytest.mark.parametrize(("target", "outcome"), [("", "ok"), ("madeleine", "ok"), ("Ann", "retry")])
+async def test_what_the_server_knows_is_about_no_person(
+    tmp_path: Path, target: str, outcome: str
+) -> None:
+    async with open_talk(tmp_path) as talk:
+        await talk.teach("tea is at five")
+        assert (await changed(talk, "tea is at six", target=target))[0] == outcome
+        known = ["tea is at six" if outcome == "ok" else "tea is at five"]
+        assert await about_the_server(talk) == known
+
+
+async def test_an_update_is_offered_with_a_target_that_may_be_left_out(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        await talk.teach("Ann sings", about="Ann")
+        await talk.say("Ann", "hello")
+        [schema] = [
+            tool["function"]["parameters"]
+            for tool in talk.prompt.body["tools"]
+            if tool["function"]["name"] == UPDATE
+        ]
+        assert set(schema["properties"]) == {"id", "content", "target"}
+        assert schema["required"] == ["id", "content"]
+
+
 async def test_an_unknown_id_names_those_there_are(tmp_path: Path) -> None:
     async with open_talk(tmp_path) as talk:
         await talk.teach("Ann sings", about="Ann")
@@ -340,10 +389,11 @@ def test_every_refusal_has_its_own_words_for_the_model() -> None:
 # --- changes
 
 
-async def test_blank_content_deletes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("blank", ["", " ", " \u200b", "\u2060\n"])
+async def test_blank_content_deletes(tmp_path: Path, blank: str) -> None:
     async with open_talk(tmp_path) as talk:
         await talk.teach("Ann sings", about="Ann")
-        talk.model.queue(ToolCalls([(UPDATE, {"id": "M1", "content": " "})]), Text("gone"))
+        talk.model.queue(ToolCalls([(UPDATE, {"id": "M1", "content": blank})]), Text("gone"))
         report = await talk.say("Ann", "forget that I sing")
         assert report is not None
         assert report.footer == "Forgotten: Ann sings"

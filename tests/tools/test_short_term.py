@@ -169,12 +169,15 @@ async def test_a_category_has_at_most_1500_characters(
         assert isinstance(await call(talk, context, categories={"Mood": "x" * length}), kind)
 
 
-async def test_given_categories_merge_and_an_empty_one_is_cleared(tmp_path: Path) -> None:
+@pytest.mark.parametrize("empty", ["", " \u200b"])
+async def test_given_categories_merge_and_an_empty_one_is_cleared(
+    tmp_path: Path, empty: str
+) -> None:
     async with open_talk(tmp_path) as talk:
         context = await tool_context(talk, "Mood", "Plans")
         await call(talk, context, summary="s", categories={"Mood": "merry", "Plans": "tea"})
         again = await tool_context(talk, "Mood", "Plans")
-        assert isinstance(await call(talk, again, categories={"Mood": "", "Plans": "cake"}), Ok)
+        assert isinstance(await call(talk, again, categories={"Mood": empty, "Plans": "cake"}), Ok)
         assert await noted(talk, again) == ("s", {"Plans": "cake"})
 
 

@@ -1,8 +1,9 @@
 """What fails, and what the person and the memory come to know of it."""
 
+import asyncio
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,15 @@ HASTY = {"MADELEINE__TURN__TIMEOUT_S": "1", "MADELEINE__TURN__TOOL_TIMEOUT_S": "
 NO_RETRIES = {"MADELEINE__LLM__RETRIES": "0"}
 
 
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Another program holds the file: it can be read, and nothing can be written."""
-    with closing(sqlite3.connect(folder / "madeleine.db", isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
+@asynccontextmanager
+async def locked(folder: Path) -> AsyncIterator[None]:
+    """Another program holds the file: it can be read, and nothing can be written.
+
+    Waited for off the event loop: what is just being written needs the loop to come to its end.
+    """
+    path = folder / "madeleine.db"
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        await asyncio.to_thread(other.execute, "BEGIN IMMEDIATE")
         yield
         other.execute("ROLLBACK")
 
@@ -62,7 +67,7 @@ async def test_the_reply_goes_out_although_nothing_can_be_written(tmp_path: Path
         talk.model.on(lambda _: Text("I see"))
         await talk.say("Ann", "hello")
         talk.overhear("Ben", "the weather is fine")
-        with locked(tmp_path):
+        async with locked(tmp_path):
             report = await talk.say("Ann", "is it?")
         assert report is not None
         assert report.reply == "I see"
@@ -76,8 +81,7 @@ async def test_a_room_she_knows_is_answered_after_a_restart_although_nothing_can
         await talk.say("Ann", "hello")
     async with open_talk(tmp_path, environ=IMPATIENT, clock=talk.clock) as talk:
         talk.model.on(lambda _: Text("I see"))
-        await talk.app.services.database.write(job)  # what is written at the start is written
-        with locked(tmp_path):
+        async with locked(tmp_path):
             report = await talk.say("Ann", "and now?")
         assert report is not None
         assert report.reply == "I see"
@@ -89,7 +93,7 @@ async def test_a_waiting_message_that_was_captured_before_is_shown_once(tmp_path
         await talk.say("Ann", "hello")
         waiting = talk.overhear("Ben", "is it my turn?")
         await talk.say("Ann", "not yet")
-        with locked(tmp_path):
+        async with locked(tmp_path):
             await talk.take(waiting)
         assert talk.lines.count("Ben: is it my turn?") == 1
         assert talk.lines[-1] == "Ben: is it my turn?"
@@ -100,7 +104,7 @@ async def test_the_capture_is_made_up_for_by_the_next_turn(tmp_path: Path) -> No
         a_second_later(talk)
         await talk.say("Ann", "hello")
         talk.overhear("Ben", "the weather is fine")
-        with locked(tmp_path):
+        async with locked(tmp_path):
             await talk.say("Ann", "is it?")
             assert await entries(talk) == ["hello", "I see"]
         await talk.say("Ann", "and now?")
@@ -114,7 +118,7 @@ async def test_a_turn_that_was_written_late_is_not_answered_again(tmp_path: Path
     async with open_talk(tmp_path, environ=IMPATIENT, clock=clock) as talk:
         await talk.say("Ann", "hello")
         message = talk.message("Ann", "is anybody there?")
-        with locked(tmp_path):
+        async with locked(tmp_path):
             assert await talk.take(message) is not None
             assert talk.last is not None
             own = talk.own(talk.last.text, id=talk.last.message_id)
@@ -135,16 +139,61 @@ async def test_what_was_forgotten_before_does_not_come_back_while_nothing_can_be
         talk.model.on(lambda _: Text("I see"))
         await talk.say("Ann", "an old story")
         await talk.app.services.database.write(lambda tx: tx.execute("DELETE FROM buffer_entries"))
-        with locked(tmp_path):
+        async with locked(tmp_path):
             await talk.say("Ann", "a new one")
         assert talk.lines == ["Ann: a new one"]
+
+
+async def test_what_was_deleted_or_edited_while_nothing_can_be_written_is_so_in_every_copy(
+    tmp_path: Path,
+) -> None:
+    async with open_talk(tmp_path, environ=IMPATIENT) as talk:
+        talk.model.on(lambda _: Text("I see"))
+        await talk.say("Ann", "hello")
+        slip = talk.overhear("Ben", "a slip of the tongue")
+        typo = talk.overhear("Ben", "I like tee")
+        await talk.say("Ann", "did you hear?")
+        async with locked(tmp_path):
+            await talk.app.receiver.forget_messages([slip.id])
+            await talk.app.receiver.edit_message(typo.id, "I like tea")
+            for question in ("what did he say?", "are you sure?"):
+                await talk.say("Ann", question)
+                assert [line for line in talk.lines if "Ben" in line] == ["Ben: I like tea"]
+        noted = talk.app.services.short_term._entries.values()
+        said = [turn.content for entry in noted for turn in entry.turns]
+        assert "I like tea" in said
+        assert not {"a slip of the tongue", "I like tee"} & set(said)
+
+
+@pytest.mark.parametrize("part", [0, 1, 2])
+async def test_a_reply_of_several_messages_is_gone_with_any_one_of_them(
+    tmp_path: Path, part: int
+) -> None:
+    async with open_talk(tmp_path, environ=IMPATIENT) as talk:
+        talk.model.queue(Text("words I regret"), Text("I see"))
+        await talk.say("Ann", "hello")
+        assert talk.last is not None
+        parts = [talk.last.message_id, talk.next_id(), talk.next_id()]
+        for position in (1, 2):
+            row = (parts[position], position)
+            await talk.app.services.database.write(
+                lambda tx, row=row: tx.execute(
+                    "INSERT INTO turn_replies (message_id, position, turn_id)"
+                    " SELECT ?, ?, max(id) FROM turns",
+                    row,
+                )
+            )
+        async with locked(tmp_path):
+            await talk.app.receiver.forget_messages([parts[part]])
+            await talk.say("Ann", "what did you say?")
+        assert talk.lines == ["Ann: hello", "Ann: what did you say?"]
 
 
 async def test_whoever_asked_for_a_memory_is_told_that_it_was_not_saved(tmp_path: Path) -> None:
     async with open_talk(tmp_path, environ=IMPATIENT) as talk:
         await talk.say("Ann", "hello")
         talk.model.queue(ToolCalls([(CREATE, FACT)]), Text("I could not save it."))
-        with locked(tmp_path):
+        async with locked(tmp_path):
             report = await talk.say("Ann", PLEASE)
         assert report is not None
         assert (report.reply, report.footer) == ("I could not save it.", "I have not saved this.")
@@ -177,7 +226,7 @@ async def test_a_late_write_that_can_never_be_written_does_not_hold_up_the_other
             await tx.execute("INSERT INTO turn_replies VALUES (1, 999, 0)")
 
         await talk.say("Ann", "hello")
-        with locked(tmp_path):
+        async with locked(tmp_path):
             await late.write(broken)
             await late.write(job)
         await late.retry()

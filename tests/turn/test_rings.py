@@ -1,5 +1,6 @@
 """What of a channel is captured: the ring, the cursor, and what may never be in them."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -134,6 +135,33 @@ async def test_after_events_were_lost_the_past_is_read_once_more(tmp_path: Path)
         await talk.say("Ann", "nothing else?")
         assert talk.history.asked == 2
         assert (await captured(talk)).count("nobody heard this") == 1
+
+
+async def test_what_was_heard_stays_but_with_the_text_that_the_past_has(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        await talk.say("Ann", "hello")
+        talk.people["Ben"] = replace(talk.person("Ben"), name="Captain")
+        heard = talk.overhear("Ben", "I come at five")
+        account = replace(heard.author, name="Ben", of_account=True)
+        talk.history.messages = (replace(heard, author=account, text="I come at six"),)
+        talk.app.services.rings.doubt_all()
+        await talk.say("Ann", "when?")
+        assert talk.lines[-2:] == ["Captain: I come at six", "Ann: when?"]
+
+
+async def test_an_accounts_name_shows_only_those_who_are_known_by_no_other(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        talk.people["Ben"] = replace(talk.person("Ben"), name="Captain")
+        await talk.say("Ben", "ahoy", "harbour")
+        talk.history.messages = tuple(
+            replace(message, author=replace(message.author, name=name, of_account=True))
+            for message, name in (
+                (talk.message("Ben", "land"), "ben_1"),
+                (talk.message("Cleo", "water"), "Cleo"),
+            )
+        )
+        await talk.say("Ann", "hello")
+        assert talk.lines == ["Captain: land", "Cleo: water", "Ann: hello"]
 
 
 async def test_own_replies_read_back_after_a_restart_are_not_captured_twice(
