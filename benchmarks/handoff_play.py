@@ -14,11 +14,11 @@ from bot.guild_settings import QuietHours
 from bot.handoff.trigger import unpinned
 from bot.identifiers import EntryId, TurnId, UserId
 from bot.memory.buffers import BufferKey
-from bot.memory.people import keep_names
 from bot.memory.roster import Roster
 from bot.memory.transcript import View, section_tokens
 from bot.memory.working import Pace, Utterance, add_entries
 from bot.persona.personas import Persona
+from bot.privacy.names import Called, keep_names
 from bot.storage.statements import Transaction
 from bot.turn.budget import plan_budget
 from bot.turn.history import fit_entries
@@ -137,7 +137,8 @@ class _Stage:
         people = [(person(number), name) for number, name in enumerate(PEOPLE)]
 
         async def job(tx: Transaction) -> None:
-            await keep_names(tx, GUILD, people, to_ms(START))
+            called = [Called(user=user, name=name) for user, name in people]
+            await keep_names(tx, GUILD, called, to_ms(START))
 
         await services.database.write(job)
         plan = plan_budget(services.chat.window, services.config.context)
