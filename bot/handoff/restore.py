@@ -104,8 +104,10 @@ async def _bring_back(tx: Transaction, run: RunId, levels: Levels, guild: GuildI
         "INSERT OR IGNORE INTO buffer_entries (id, origin_id, lineage_id, kind, author_id,"
         " persona_id, content, message_id, turn_id, said_at, scene, pinned, version, tokens)"
         " SELECT entry_id, origin_id, lineage_id, kind, author_id, persona_id, content,"
-        " message_id, (SELECT id FROM turns WHERE id = turn_id), said_at, scene, pinned,"
-        " version + 1, tokens FROM entry_archive WHERE run_id = ?"
+        " message_id, (SELECT id FROM turns WHERE id = turn_id), said_at, scene,"
+        # The matter that held it may have been dropped since.
+        " pinned AND EXISTS (SELECT 1 FROM ledger_sources AS s WHERE s.entry_id = a.entry_id),"
+        " version + 1, tokens FROM entry_archive AS a WHERE run_id = ?"
         " AND coalesce(author_id NOT IN (SELECT value FROM json_each(?)), 1)",
         (run, json.dumps(barred)),
     )

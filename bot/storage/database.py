@@ -3,15 +3,15 @@
 import asyncio
 import logging
 import sqlite3
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-import aiosqlite
 from filelock import FileLock, Timeout
 
 from bot.errors import StartupError, StorageUnavailable
+from bot.storage.connection import Connection, finish
 from bot.storage.fitness import refuse_unfit
 from bot.storage.migrations import Migration, load_migrations, migrate
 from bot.storage.statements import Params, Row, Snapshot
@@ -20,17 +20,20 @@ from bot.storage.writer import LOCK_SLICE_MS, Job, Writer, as_unavailable
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Reading = Callable[[Snapshot], Awaitable[T]]
+Reading = Callable[[Snapshot], Coroutine[Any, Any, T]]
 
 _MEGABYTE = 1024 * 1024
 
 
-async def _connect(
-    resources: AsyncExitStack, path: Path, pragmas: tuple[str, ...]
-) -> aiosqlite.Connection:
-    connection = await aiosqlite.connect(path, isolation_level=None)
+async def _connect(resources: AsyncExitStack, path: Path, pragmas: tuple[str, ...]) -> Connection:
+    def connect() -> sqlite3.Connection:
+        opened = sqlite3.connect(path, isolation_level=None)
+        opened.row_factory = sqlite3.Row
+        return opened
+
+    connection = Connection(connect, iter_chunk_size=1)
+    await connection
     resources.push_async_callback(connection.close)
-    connection.row_factory = sqlite3.Row
     for pragma in pragmas:
         await connection.execute_fetchall(f"PRAGMA {pragma}")
     return connection
@@ -55,8 +58,8 @@ class Database:
         self,
         path: Path,
         resources: AsyncExitStack,
-        writing: aiosqlite.Connection,
-        readers: list[aiosqlite.Connection],
+        writing: Connection,
+        readers: list[Connection],
         writer: Writer,
     ) -> None:
         self.path = path
@@ -65,7 +68,7 @@ class Database:
         self._readers = readers
         self._writer = writer
         self._closed = False
-        self._idle: asyncio.LifoQueue[aiosqlite.Connection] = asyncio.LifoQueue()
+        self._idle: asyncio.LifoQueue[Connection] = asyncio.LifoQueue()
         for reader in readers:
             self._idle.put_nowait(reader)
 
@@ -119,16 +122,12 @@ class Database:
     async def read(self, reading: Reading[T]) -> T:
         """Run several reads over one state of the database."""
         async with self._reader() as connection:
-            try:
-                await connection.execute_fetchall("BEGIN")  # runs even if its caller is cancelled
-                return await reading(Snapshot(connection))
-            finally:
-                await connection.rollback()
+            return await connection.run(lambda raw: _read_at_once(raw, reading))
 
     async def fetch_all(self, sql: str, params: Params = ()) -> list[Row]:
         """All rows of one query."""
         async with self._reader() as connection:
-            return await Snapshot(connection).fetch_all(sql, params)
+            return await connection.run(lambda raw: raw.execute(sql, params).fetchall())
 
     async def fetch_one(self, sql: str, params: Params = ()) -> Row | None:
         """The first row of one query, or None."""
@@ -136,7 +135,7 @@ class Database:
         return rows[0] if rows else None
 
     @asynccontextmanager
-    async def _reader(self) -> AsyncGenerator[aiosqlite.Connection]:
+    async def _reader(self) -> AsyncGenerator[Connection]:
         if self._closed:
             raise StorageUnavailable("the database is closed")
         connection = await self._idle.get()
@@ -154,11 +153,14 @@ class Database:
     async def close(self, *, grace_s: float = 0.5) -> None:
         """Finish queued writes and reads, fold the log into the file, let go of the lock.
 
-        Waits at most `grace_s` for another program that holds the file locked.
+        Waits at most `grace_s` for another program that holds the file locked. Goes on to its end
+        if the caller is cancelled.
         """
-        if self._closed:
-            return
-        self._closed = True
+        if not self._closed:
+            self._closed = True
+            await asyncio.shield(asyncio.ensure_future(self._close(grace_s)))
+
+    async def _close(self, grace_s: float) -> None:
         async with self._resources:
             await self._writer.close(grace_s)
             for _ in self._readers:
@@ -167,6 +169,14 @@ class Database:
                 await self._writing.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
             except sqlite3.Error as error:  # the log stays, and is read at the next start
                 log.warning("checkpoint_failed", extra={"reason": str(error)})
+
+
+def _read_at_once(connection: sqlite3.Connection, reading: Reading[T]) -> T:
+    connection.execute("BEGIN")
+    try:
+        return finish(reading(Snapshot(connection)))
+    finally:
+        connection.rollback()
 
 
 # FULL is affordable because commits are shared; NORMAL loses the last commits when the power goes.

@@ -1,9 +1,11 @@
-"""What a unit of work may do: run statements, read rows, name what follows the commit."""
+"""What a unit of work may do: run statements, read rows, name what follows the commit.
+
+A unit of work runs in the thread of its connection, in one go: it awaits nothing but these methods,
+and of what others change meanwhile it takes single looks only.
+"""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-
-import aiosqlite
 
 Row = sqlite3.Row
 Value = str | int | float | bytes | None
@@ -13,12 +15,12 @@ Params = Sequence[Value]
 class Snapshot:
     """Reads. Every statement is read to its end: an open cursor would hold back a checkpoint."""
 
-    def __init__(self, connection: aiosqlite.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     async def fetch_all(self, sql: str, params: Params = ()) -> list[Row]:
         """All rows of a query."""
-        return list(await self._connection.execute_fetchall(sql, params))
+        return self._connection.execute(sql, params).fetchall()
 
     async def fetch_one(self, sql: str, params: Params = ()) -> Row | None:
         """The first row of a query, or None."""
@@ -34,22 +36,21 @@ class Snapshot:
 class Transaction(Snapshot):
     """Reads and writes of one job: committed whole or not at all, and maybe run a second time."""
 
-    def __init__(self, connection: aiosqlite.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         super().__init__(connection)
         self.callbacks: list[Callable[[], None]] = []
 
     async def execute(self, sql: str, params: Params = ()) -> int:
         """Run one statement; returns how many rows it changed."""
-        cursor = await self._connection.execute(sql, params)
-        return cursor.rowcount
+        return self._connection.execute(sql, params).rowcount
 
     async def execute_many(self, sql: str, rows: Iterable[Params]) -> None:
         """Run one statement for each row of parameters."""
-        await self._connection.executemany(sql, rows)
+        self._connection.executemany(sql, rows)
 
     async def insert(self, sql: str, params: Params = ()) -> int:
         """Run one INSERT; returns the new row's id."""
-        cursor = await self._connection.execute(sql, params)
+        cursor = self._connection.execute(sql, params)
         if cursor.lastrowid is None:
             raise RuntimeError("the statement inserted no row")
         return cursor.lastrowid

@@ -1,8 +1,9 @@
 """Group commit: jobs that wait together share one transaction, each inside a savepoint of its own.
 
-A job is `async def job(tx: Transaction)` that awaits nothing but `tx`. Its caller may be cancelled
-at any moment: the job still runs whole, and its after-commit callbacks run in the writer, so that a
-commit and its invalidations never part.
+A job is `async def job(tx: Transaction)` that awaits nothing but `tx`: a whole batch runs in one
+trip to the connection's thread. Its caller may be cancelled at any moment: the job still runs
+whole, and its after-commit callbacks run in the writer, so that a commit and its invalidations
+never part.
 """
 
 import asyncio
@@ -14,10 +15,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import aiosqlite
-
 from bot.background import Done, Raised, run_all, settle
 from bot.errors import StorageUnavailable
+from bot.storage.connection import Connection, finish
 from bot.storage.statements import Transaction
 
 log = logging.getLogger(__name__)
@@ -63,6 +63,9 @@ class _Pending:
                 self.future.set_exception(as_unavailable(error))
 
 
+_Settled = tuple[_Pending, Done[Any] | Raised, list[Callable[[], None]]]
+
+
 class _TransactionLostError(Exception):
     """SQLite ended the whole transaction (a full disk does); nothing of the batch is kept."""
 
@@ -80,7 +83,7 @@ class Writer:
 
     def __init__(
         self,
-        connection: aiosqlite.Connection,
+        connection: Connection,
         *,
         queue_size: int,
         batch_size: int,
@@ -146,13 +149,10 @@ class Writer:
 
     async def _commit(self, batch: list[_Pending]) -> None:
         try:
-            await self._begin()
+            settled = await self._connection.run(lambda db: self._run_together(db, batch))
         except sqlite3.Error as error:  # busy or read-only: trying job by job would wait each time
             for pending in batch:
                 pending.resolve(Raised(error))
-            return
-        try:
-            await self._commit_together(batch)
         except _TransactionLostError as lost:
             log.warning("transaction_lost", extra={"jobs": len(batch), "reason": str(lost.error)})
             for pending in batch:
@@ -160,12 +160,23 @@ class Writer:
                     pending.resolve(Raised(lost.error))
                 else:
                     await self._commit([pending])
+        else:
+            for pending, outcome, callbacks in settled:
+                run_all(callbacks)
+                pending.resolve(outcome)
 
-    async def _begin(self) -> None:
+    def _run_together(self, db: sqlite3.Connection, batch: list[_Pending]) -> list[_Settled]:
+        """One transaction from its beginning to its commit, in the connection's thread."""
+        self._begin(db)
+        settled = [_run_in_savepoint(db, pending) for pending in batch]
+        _statement(db, "COMMIT", culprit=None)
+        return settled
+
+    def _begin(self, db: sqlite3.Connection) -> None:
         begun = time.monotonic()
         while True:
             try:
-                await self._connection.execute_fetchall("BEGIN IMMEDIATE")
+                db.execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError as error:
                 until = min(begun + self._patience_s, self._patient_until)
                 is_busy = error.sqlite_errorname.startswith("SQLITE_BUSY")
@@ -174,32 +185,28 @@ class Writer:
             else:
                 return
 
-    async def _commit_together(self, batch: list[_Pending]) -> None:
-        settled = [(pending, *await self._run_in_savepoint(pending)) for pending in batch]
-        await self._statement("COMMIT", culprit=None)
-        for pending, outcome, callbacks in settled:
-            run_all(callbacks)
-            pending.resolve(outcome)
 
-    async def _run_in_savepoint(
-        self, pending: _Pending
-    ) -> tuple[Done[Any] | Raised, list[Callable[[], None]]]:
-        await self._statement("SAVEPOINT job", culprit=pending)
-        tx = Transaction(self._connection)
-        outcome = await settle(pending.job(tx))
-        if isinstance(outcome, Raised):
-            if not self._connection.in_transaction:
-                raise _TransactionLostError(pending, outcome.error)
-            await self._statement("ROLLBACK TO job", culprit=pending)
-            tx.callbacks.clear()
-        await self._statement("RELEASE job", culprit=pending)
-        return outcome, tx.callbacks
+def _run_in_savepoint(db: sqlite3.Connection, pending: _Pending) -> _Settled:
+    _statement(db, "SAVEPOINT job", culprit=pending)
+    tx = Transaction(db)
+    try:
+        outcome = finish(settle(pending.job(tx)))
+    except RuntimeError as awaits_else:
+        outcome = Raised(awaits_else)
+    if isinstance(outcome, Raised):
+        if not db.in_transaction:
+            raise _TransactionLostError(pending, outcome.error)
+        _statement(db, "ROLLBACK TO job", culprit=pending)
+        tx.callbacks.clear()
+    _statement(db, "RELEASE job", culprit=pending)
+    return pending, outcome, tx.callbacks
 
-    async def _statement(self, sql: str, *, culprit: _Pending | None) -> None:
-        """Run a statement that frames jobs; if it fails, no transaction is left open."""
-        try:
-            await self._connection.execute_fetchall(sql)
-        except sqlite3.Error as error:
-            if self._connection.in_transaction:
-                await self._connection.rollback()
-            raise _TransactionLostError(culprit, error) from error
+
+def _statement(db: sqlite3.Connection, sql: str, *, culprit: _Pending | None) -> None:
+    """Run a statement that frames jobs; if it fails, no transaction is left open."""
+    try:
+        db.execute(sql)
+    except sqlite3.Error as error:
+        if db.in_transaction:
+            db.rollback()
+        raise _TransactionLostError(culprit, error) from error

@@ -134,6 +134,18 @@ async def test_a_matter_that_went_on_is_told_as_before(room: Room) -> None:
     assert new[0] in await room.ids()
 
 
+async def test_what_a_dropped_matter_held_comes_back_as_an_ordinary_line(room: Room) -> None:
+    said = await room.say("Ben owes me money", "It is a lot", ago=timedelta(hours=2))
+    await room.say("Good morning", by=BEN)
+    await room.committed(chunk("E1", "E2", content="Ben owes Ann money.", retain=True))
+    await later(room, "I paid the money")
+    outcome = await room.committed(resolved=["P1"])
+    await room.delete(said[0])
+    await room.undo(outcome.run)
+    assert said[1] in await room.ids()
+    assert await room.pinned() == []
+
+
 async def test_a_matter_that_was_settled_is_open_again(room: Room) -> None:
     said, _ = await a_debt(room)
     await later(room, "I paid the money")

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -160,12 +161,19 @@ async def test_a_reader_cannot_write_and_sees_one_state(tmp_path: Path) -> None:
         async def insert(tx: Transaction) -> None:
             await tx.execute("INSERT INTO application_state (key, value) VALUES ('a', 'b')")
 
+        begun, written = threading.Event(), threading.Event()
+
         async def twice(snapshot: Snapshot) -> tuple[int, int]:
             before = await snapshot.fetch_int("SELECT count(*) FROM application_state")
-            await database.write(insert)
+            begun.set()
+            written.wait(5)
             return before, await snapshot.fetch_int("SELECT count(*) FROM application_state")
 
-        assert await database.read(twice) == (0, 0)
+        reading = asyncio.create_task(database.read(twice))
+        assert await asyncio.to_thread(begun.wait, 5)
+        await database.write(insert)
+        written.set()
+        assert await reading == (0, 0)
         with pytest.raises(StorageUnavailable, match="READONLY"):
             await database.read(
                 lambda snapshot: snapshot.fetch_all("DELETE FROM application_state RETURNING key")

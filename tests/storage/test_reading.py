@@ -1,6 +1,7 @@
 """Reads: one state of the file, never a stale one, never a connection left in a bad way."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -24,15 +25,22 @@ async def count(snapshot: Snapshot) -> int:
 
 
 async def test_a_read_sees_one_state_while_many_writes_go_on(database: Database) -> None:
-    counts: list[int] = []
+    go_on, counted = threading.Semaphore(0), threading.Semaphore(0)
 
-    async def reading(snapshot: Snapshot) -> None:
-        for number in range(10):
-            await database.write(keep(f"k{number}"))
+    async def reading(snapshot: Snapshot) -> list[int]:
+        counts: list[int] = []
+        for _ in range(10):
             counts.append(await count(snapshot))
+            counted.release()
+            go_on.acquire(timeout=5)
+        return counts
 
-    await database.read(reading)
-    assert len(set(counts)) == 1
+    counts = asyncio.create_task(database.read(reading))
+    for number in range(10):
+        assert await asyncio.to_thread(counted.acquire, timeout=5)
+        await database.write(keep(f"k{number}"))
+        go_on.release()
+    assert await counts == [0] * 10
     assert await database.read(count) == 10
 
 
@@ -63,16 +71,16 @@ async def test_a_read_that_raises_gives_its_connection_back(database: Database) 
 
 
 async def test_closing_lets_reads_under_way_come_to_their_end(database: Database) -> None:
-    begun, go_on = asyncio.Event(), asyncio.Event()
+    begun, go_on = threading.Event(), threading.Event()
 
     async def slow(snapshot: Snapshot) -> int:
         before = await count(snapshot)
         begun.set()
-        await go_on.wait()
+        go_on.wait(5)
         return before + await count(snapshot)
 
     reading = asyncio.create_task(database.read(slow))
-    await begun.wait()
+    assert await asyncio.to_thread(begun.wait, 5)
     waiting = asyncio.create_task(database.read(count))
     await asyncio.sleep(0)
     end = asyncio.create_task(database.close())
@@ -88,3 +96,14 @@ async def test_closing_lets_reads_under_way_come_to_their_end(database: Database
 async def test_more_reads_than_connections_wait_for_each_other(database: Database) -> None:
     await database.write(keep("one"))
     assert await asyncio.gather(*(database.read(count) for _ in range(20))) == [1] * 20
+
+
+async def test_a_reading_that_awaits_anything_else_is_told_so(database: Database) -> None:
+    async def waits(snapshot: Snapshot) -> None:
+        await count(snapshot)
+        await asyncio.sleep(0)
+
+    with pytest.raises(RuntimeError, match="await nothing but"):
+        await database.read(waits)
+    await database.write(keep("new"))
+    assert await database.read(count) == 1

@@ -3,6 +3,7 @@
 import asyncio
 import resource
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -157,24 +158,39 @@ async def test_a_disk_that_is_full_at_the_end_loses_nothing(tmp_path: Path) -> N
 
 async def test_an_end_that_is_broken_off_leaves_nobody_waiting(tmp_path: Path) -> None:
     database = await Database.open(tmp_path / "madeleine.db")
-    begun = asyncio.Event()
+    begun, go_on = threading.Event(), threading.Event()
 
-    async def hangs(tx: Transaction) -> None:
-        await keep("half")(tx)
+    async def slow(tx: Transaction) -> str:
         begun.set()
-        await asyncio.Event().wait()
+        go_on.wait(5)
+        return await keep("slow")(tx)
 
-    running = asyncio.create_task(database.write(hangs))
-    await begun.wait()
+    running = asyncio.create_task(database.write(slow))
+    assert await asyncio.to_thread(begun.wait, 5)
     waiting = asyncio.create_task(database.write(keep("waits")))
     end = asyncio.create_task(database.close())
     for _ in range(3):
         await asyncio.sleep(0)
     end.cancel()
+    go_on.set()
     results = await asyncio.wait_for(
         asyncio.gather(end, running, waiting, return_exceptions=True), timeout=5
     )
     assert isinstance(results[0], asyncio.CancelledError)
-    assert [type(result) for result in results[1:]] == [StorageUnavailable, StorageUnavailable]
+    assert results[1:] == ["slow", "waits"]
     with closing(sqlite3.connect(tmp_path / "madeleine.db")) as plain:
-        assert plain.execute("SELECT count(*) FROM application_state").fetchone() == (0,)
+        kept = {key for (key,) in plain.execute("SELECT key FROM application_state")}
+    assert kept == {"slow", "waits"}
+
+
+async def test_a_job_that_awaits_anything_else_is_told_so_and_undone(tmp_path: Path) -> None:
+    async def waits(tx: Transaction) -> None:
+        await keep("half")(tx)
+        await asyncio.sleep(0)
+
+    async with opened(tmp_path / "madeleine.db") as database:
+        results = await asyncio.gather(
+            database.write(waits), database.write(keep("kept")), return_exceptions=True
+        )
+        assert (type(results[0]), results[1]) == (RuntimeError, "kept")
+        assert await keys(database) == {"kept"}
