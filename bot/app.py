@@ -259,6 +259,7 @@ async def _sweep(services: TurnServices, rows: ShortTermRows) -> None:
             await rows.drop_expired()
             days = services.config.handoff.archive_days
             await drop_archive(services.database, services.clock, days=days)
+            await services.long_term.drop_old_changes()
         except StorageUnavailable as unavailable:
             log.warning("sweep_waits", extra={"reason": unavailable.reason})
         await asyncio.sleep(_SWEEP_EVERY_S)

@@ -18,7 +18,14 @@ from bot.i18n import t
 from bot.identifiers import ChannelId, GuildId, MessageId, UserId
 from bot.memory.references import typed_text
 from bot.privacy.levels import PrivacyLevel
-from bot.turn.messages import Delivered, IncomingMessage, Person, TurnRequest
+from bot.turn.messages import (
+    NO_FOOTER,
+    Delivered,
+    Footer,
+    IncomingMessage,
+    Person,
+    TurnRequest,
+)
 from bot.turn.pipeline import run_turn
 from bot.turn.reception import Receiver
 from bot.turn.report import TurnReport
@@ -54,11 +61,11 @@ class ConsoleDelivery:
         self._out.flush()
         self._printed = text
 
-    async def finish(self, text: str, *, footer: str = "") -> Delivered:
+    async def finish(self, text: str, *, footer: Footer = NO_FOOTER) -> Delivered:
         """Print the rest of it, and the footer on lines of its own."""
         await self.show(text)
         if self._out is not None:
-            self._out.write("".join(f"\n  {line}" for line in footer.splitlines()) + "\n")
+            self._out.write("".join(f"\n  {line}" for line in footer.text.splitlines()) + "\n")
             self._out.flush()
         now = self._clock.now()
         return Delivered(message_ids=(self._ids.next(),), text=text, sent_at=now)

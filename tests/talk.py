@@ -16,7 +16,14 @@ from bot.identifiers import ChannelId, GuildId, MemoryId, MessageId, UserId
 from bot.llm.client import ProviderSettings, ToolsMode
 from bot.memory.long_term import Actor, Listening, NewMemory, Scope, Source
 from bot.privacy.levels import PrivacyLevel
-from bot.turn.messages import Delivered, IncomingMessage, Person, TurnRequest
+from bot.turn.messages import (
+    NO_FOOTER,
+    Delivered,
+    Footer,
+    IncomingMessage,
+    Person,
+    TurnRequest,
+)
 from bot.turn.pipeline import run_turn
 from bot.turn.reception import Reception
 from bot.turn.report import TurnReport
@@ -64,10 +71,10 @@ class RecordingDelivery:
     async def show(self, text: str) -> None:
         self.shown.append(text)
 
-    async def finish(self, text: str, *, footer: str = "") -> Delivered:
+    async def finish(self, text: str, *, footer: Footer = NO_FOOTER) -> Delivered:
         if self.fails is not None:
             raise self.fails
-        self.text, self.footer = text, footer
+        self.text, self.footer = text, footer.text
         return Delivered(message_ids=(self.message_id,), text=text, sent_at=self.clock.now())
 
     async def abandon(self) -> Delivered | None:

@@ -59,8 +59,8 @@ BEHAVIOUR = {
     "memory.stm_max_categories": 5, "memory.nudge_after_turns": 5,
     # 6: long-term memory
     "memory.ltm_max_characters": 1_000, "memory.ltm_per_partition": 100,
-    "memory.target_similarity": 90, "memory.target_candidates": 3,
-    "memory.duplicate_similarity": 92, "memory.duplicate_nearest": 50,
+    "memory.target_similarity": 90, "memory.target_candidates": 3, "memory.duplicate_nearest": 50,
+    "memory.duplicate_similarity": 92, "memory.undo_days": 30, "memory.undo_forgotten_hours": 24,
     # 7: tool loop
     "turn.max_passes": 8, "turn.max_tool_calls": 16, "turn.tool_timeout_s": 30,
     "llm.stream_stall_s": 120, "turn.timeout_s": 180, "turn.max_failures_in_a_row": 3,

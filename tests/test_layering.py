@@ -99,7 +99,7 @@ def test_a_gate_that_finds_an_upward_import_goes_red(tmp_path: Path) -> None:
 MEMORY = ("bot/memory/", "bot/handoff/")
 TABLES = (
     r"(buffer_entries|entry_archive|short_term_memories|ledger_\w+"
-    r"|memories|server_memories|personal_memories|memory_sources|memory_versions)\b"
+    r"|memories|server_memories|personal_memories|memory_sources|memory_versions|version_sources)\b"
 )
 QUERY = re.compile(
     rf"^(?!\s*(DELETE|INSERT|UPDATE)\b).*\b(FROM|JOIN)\s+({TABLES}|\?)|\b{TABLES}.*\bRETURNING\b",

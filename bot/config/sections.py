@@ -93,6 +93,8 @@ class MemoryConfig(Section):
     target_candidates: int = Field(default=3, ge=1, le=25)
     duplicate_similarity: Similarity = 92
     duplicate_nearest: int = Field(default=50, ge=1, le=1_000)
+    undo_days: int = Field(default=30, ge=1, le=365)
+    undo_forgotten_hours: int = Field(default=24, ge=1, le=168)
 
 
 class HandoffConfig(Section):

@@ -27,6 +27,7 @@ COGS = (
     "cogs.chat",
     "cogs.rooms",
     "cogs.memory",
+    "cogs.undo",
     "cogs.features",
     "cogs.channel",
     "cogs.persona",

@@ -16,14 +16,19 @@ class MadeleineTree(app_commands.CommandTree[discord.Client]):
     ) -> None:
         """Tell the person what went wrong and what to do; a bug is logged under a short id."""
         cause = error.original if isinstance(error, app_commands.CommandInvokeError) else error
-        text = _in_words(cause, interaction.locale.value)
-        try:
-            if interaction.response.is_done():
-                await interaction.followup.send(text, ephemeral=True)
-            else:
-                await interaction.response.send_message(text, ephemeral=True)
-        except discord.HTTPException as failed:
-            report_bug("command_answer_failed", failed)
+        await answer_error(interaction, cause)
+
+
+async def answer_error(interaction: discord.Interaction, error: Exception) -> None:
+    """Tell the person in plain words what a command, a button or a form of theirs met with."""
+    text = _in_words(error, interaction.locale.value)
+    try:
+        if interaction.response.is_done():
+            await interaction.followup.send(text, ephemeral=True)
+        else:
+            await interaction.response.send_message(text, ephemeral=True)
+    except discord.HTTPException as failed:
+        report_bug("command_answer_failed", failed)
 
 
 def _in_words(error: Exception, locale: str) -> str:

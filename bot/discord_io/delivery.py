@@ -13,9 +13,11 @@ from bot.background import report_bug
 from bot.config.sections import DeliveryConfig
 from bot.discord_io.pacing import CALL_FAILED, Pacing, persevere
 from bot.discord_io.splitter import cut
+from bot.discord_io.undo_button import undo_view
 from bot.i18n import t
 from bot.identifiers import ChannelId, MessageId
-from bot.turn.messages import Delivered, Undeliverable
+from bot.memory.changes import TurnKey
+from bot.turn.messages import NO_FOOTER, Delivered, Footer, Undeliverable
 
 if TYPE_CHECKING:
     from discord.abc import MessageableChannel
@@ -45,6 +47,7 @@ class _Content:
     content: str
     body: str
     is_file: bool = False
+    undoes: TurnKey | None = None
 
     def files(self) -> list[discord.File]:
         """A new file object for each try: discord.py closes them."""
@@ -110,7 +113,7 @@ class DiscordDelivery:
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._stream())
 
-    async def finish(self, text: str, *, footer: str = "") -> Delivered:
+    async def finish(self, text: str, *, footer: Footer = NO_FOOTER) -> Delivered:
         """Show the whole reply, with `footer` under it in small type.
 
         Where only a part of it could be sent, that part is what is returned. Raises Undeliverable
@@ -181,17 +184,17 @@ class DiscordDelivery:
         line = t("ui.delivery.as_file", self._locale)
         return (_Content(content=line, body=text, is_file=True),)
 
-    def _with_footer(self, contents: tuple[_Content, ...], footer: str) -> tuple[_Content, ...]:
+    def _with_footer(self, contents: tuple[_Content, ...], footer: Footer) -> tuple[_Content, ...]:
         """The footer belongs to the last message, or follows in one of its own."""
         if not footer or not contents:
             return contents
         limit = self._config.message_characters
-        small = "\n".join(f"-# {line}" for line in footer.splitlines())[:limit]
+        small = "\n".join(f"-# {line}" for line in footer.text.splitlines())[:limit]
         last = contents[-1]
         joined = f"{last.content}\n{small}"
         if len(joined) > limit:
-            return (*contents, _Content(content=small, body=""))
-        return (*contents[:-1], replace(last, content=joined))
+            return (*contents, _Content(content=small, body="", undoes=footer.undoes))
+        return (*contents[:-1], replace(last, content=joined, undoes=footer.undoes))
 
     def _pieces(self, text: str) -> tuple[_Content, ...]:
         pieces = cut(text, self._config.message_characters)
@@ -257,6 +260,7 @@ class DiscordDelivery:
                 lambda: one.message.edit(
                     content=wanted.content,
                     attachments=wanted.files(),
+                    view=self._button(wanted),
                     allowed_mentions=self._mentions,
                 )
             )
@@ -281,6 +285,7 @@ class DiscordDelivery:
             return self._channel.send(
                 wanted.content,
                 files=wanted.files(),
+                view=self._button(wanted),
                 nonce=nonce,
                 allowed_mentions=self._mentions,
             )
@@ -289,6 +294,7 @@ class DiscordDelivery:
             return self._channel.send(
                 wanted.content,
                 files=wanted.files(),
+                view=self._button(wanted),
                 nonce=nonce,
                 allowed_mentions=self._mentions,
                 reference=reference,
@@ -323,6 +329,10 @@ class DiscordDelivery:
             except CALL_FAILED as error:
                 log.debug("typing_failed", extra={"reason": repr(error)})
             await asyncio.sleep(TYPING_EVERY_S)
+
+    def _button(self, wanted: _Content) -> discord.ui.View:
+        """What stands under the message: a button where something it tells can be undone."""
+        return undo_view(wanted.undoes, self._locale) if wanted.undoes else discord.utils.MISSING
 
     # --- the end
 

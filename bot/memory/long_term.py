@@ -2,25 +2,23 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
 
-from bot.audience import DIRECT_MESSAGES, Audience
+from bot.audience import DIRECT_MESSAGES
 from bot.clock import Clock, to_ms
 from bot.config import MemoryConfig
-from bot.identifiers import GLOBAL_LINEAGE, GuildId, LineageId, MemoryId, UserId
+from bot.identifiers import GLOBAL_LINEAGE, GuildId, MemoryId, UserId
 from bot.memory import long_term_rows as rows
-from bot.memory.content import (
-    content_hash,
-    is_blank,
-    likeness,
-    looks_like_credential,
-    normalised,
-    says_nearly_the_same,
-    tidy,
-)
-from bot.memory.long_term_rows import Memory, NewMemory, Scope, Source
+from bot.memory.changes import Change, TurnKey, drop_old_changes, record_change
+from bot.memory.checks import Checks, check_rights, find_same
+from bot.memory.content import tidy
+from bot.memory.listening import Actor, Listening, is_about
+from bot.memory.long_term_rows import FormerText, Memory, NewMemory, Scope, Source
 from bot.memory.people import People
-from bot.memory.references import named_people, referenced_people, with_references
+from bot.memory.references import with_references
 from bot.memory.refusals import MemoryRefused
+from bot.memory.undo import Undone, undo_turn
 from bot.privacy.levels import Levels, PrivacyLevel
 from bot.storage.cache import VersionedCache
 from bot.storage.database import Database
@@ -35,41 +33,6 @@ class Kept:
     known_before: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Actor:
-    """On whose behalf memory is changed: the member who triggered the turn or gave the command."""
-
-    user: UserId
-    is_manager: bool
-    may_teach_server: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listening:
-    """Where a read stands: server, lineage and audience. Every read of memories takes one."""
-
-    server: GuildId
-    lineage: LineageId
-    audience: Audience
-
-    def hears(self, memory: Memory) -> bool:
-        """Whether a memory belongs to this lineage (or all) and one of its sources is heard."""
-        return memory.lineage in (self.lineage, GLOBAL_LINEAGE) and any(
-            source.origin in self.audience.heard for source in memory.sources
-        )
-
-    def as_heard(self, memory: Memory) -> Memory:
-        """A memory as it is known here: who told it elsewhere, and when, is not."""
-        heard = [s for s in memory.sources if s.origin in self.audience.heard]
-        return replace(
-            memory,
-            author=heard[0].said_by,
-            created_at=heard[0].said_at,
-            updated_at=heard[-1].said_at,
-            sources=tuple(heard),
-        )
-
-
 class LongTermMemory:
     """Reads, writes and forgets memories; its caches are fresh from each commit on."""
 
@@ -82,10 +45,10 @@ class LongTermMemory:
         config: MemoryConfig,
     ) -> None:
         self._database = database
-        self._people = people
         self._levels = levels
         self._clock = clock
         self._config = config
+        self.checks = Checks(people, levels, config)
         self._of_server: VersionedCache[GuildId, tuple[Memory, ...]] = VersionedCache()
         self._of_user: VersionedCache[UserId, tuple[Memory, ...]] = VersionedCache()
 
@@ -116,82 +79,128 @@ class LongTermMemory:
         """One memory by its number. Raises MemoryRefused where it is not heard here."""
         return await self._database.read(lambda db: _find(db, memory, listening))
 
-    # Writing
+    # Writing. `turn`: the turn in which the model makes the change, where it can be undone.
 
-    async def create(self, new: NewMemory, actor: Actor, listening: Listening) -> Kept:
+    async def create(
+        self, new: NewMemory, actor: Actor, listening: Listening, *, turn: TurnKey | None = None
+    ) -> Kept:
         """Keep a memory; returns once it is on disk. Raises MemoryRefused or StorageUnavailable."""
         new = replace(new, content=with_references(tidy(new.content)))
-        self.check_content(new.content)
-        self._check_scope(new, actor, listening)
+        checks = self.checks
+        checks.content(new.content)
+        checks.scope(new, actor, listening)
 
         async def job(tx: Transaction) -> Kept:
-            await self._check_privacy(tx, new.content, new.scope, new.subject, actor, new.server)
+            await checks.privacy(tx, new.content, new.scope, new.subject, actor, new.server)
             if new.lineage == GLOBAL_LINEAGE and not new.by_person:
                 raise MemoryRefused("global_lineage")
             partition = await rows.read_partition(tx, new)
-            same = self._same(new.content, partition, listening)
+            same = find_same(new.content, partition, listening)
             known = same is not None and listening.hears(same)
             if not known:  # a text that only another room knows is refused as any other would be
-                if len(partition) >= self._config.ltm_per_partition:
-                    raise MemoryRefused("full", limit=self._config.ltm_per_partition)
-                self._check_similar(new.content, [m for m in partition if listening.hears(m)])
-            tx.after_commit(self._invalidation(new.scope, new.server, new.subject))
+                checks.limit(partition)
+                checks.similar(new.content, [m for m in partition if listening.hears(m)])
+            self._invalidate(tx, new.scope, new.server, new.subject)
+            now_ms = to_ms(self._clock.now())
             if same is None:
-                return Kept(id=await rows.insert(tx, new, to_ms(self._clock.now())))
-            await rows.add_source(tx, same.id, new.source)
-            return Kept(id=same.id, known_before=known)
+                kept = Kept(id=await rows.insert(tx, new, now_ms))
+            else:
+                await rows.add_source(tx, same.id, new.source)
+                kept = Kept(id=same.id, known_before=known)
+            if turn is not None and not known:
+                change = Change(kind="saved", memory=kept.id, user=actor.user)
+                await record_change(tx, turn, change, now_ms)
+            return kept
 
         return await self._database.write(job)
 
     async def update(
-        self, memory: MemoryId, content: str, actor: Actor, source: Source, listening: Listening
+        self,
+        memory: MemoryId,
+        content: str,
+        actor: Actor,
+        source: Source,
+        listening: Listening,
+        *,
+        turn: TurnKey | None = None,
     ) -> Memory:
         """Change a memory's text; returns what it was. Blank text is for `forget`.
 
         The former text stays as "used to" until it is forgotten. Raises MemoryRefused.
         """
         content = with_references(tidy(content))
-        self.check_content(content)
-        found = await self.find(memory, listening)
-        self._check_rights(found, actor, rewords=True)
+        self.checks.content(content)
+        check_rights(await self.find(memory, listening), actor, rewords=True)
 
         async def job(tx: Transaction) -> Memory:
             old = await _find(tx, memory, listening)  # as it is now: somebody may have been faster
-            self._check_rights(old, actor, rewords=True)
-            await self._check_privacy(tx, content, old.scope, old.subject, actor, listening.server)
+            check_rights(old, actor, rewords=True)
+            privacy = self.checks.privacy
+            await privacy(tx, content, old.scope, old.subject, actor, listening.server)
             if old.lineage == GLOBAL_LINEAGE:
                 raise MemoryRefused("global_lineage")
-            partition = await rows.read_partition(tx, old.restated(content, source))
-            others = tuple(m for m in partition if m.id != old.id)
-            same = self._same(content, others, listening)
-            if same is not None:
-                await rows.add_source(tx, same.id, source)
-                await rows.remove_sources(tx, old, said_by=None)
-            else:
-                await rows.change(tx, old, content, source, to_ms(self._clock.now()))
-            tx.after_commit(self._invalidation(old.scope, old.server, old.subject))
+            changes = await _reword(tx, old, content, source, listening, self._clock)
+            self._invalidate(tx, old.scope, old.server, old.subject)
+            if turn is not None:
+                for change in changes:
+                    await record_change(tx, turn, change, to_ms(self._clock.now()))
             return old
 
         return await self._database.write(job)
 
-    async def forget(self, memory: MemoryId, actor: Actor, listening: Listening) -> Memory:
+    async def forget(
+        self,
+        memory: MemoryId,
+        actor: Actor,
+        listening: Listening,
+        *,
+        turn: TurnKey | None = None,
+    ) -> Memory:
         """Remove the sources the actor has a right to; the row goes with its last one.
 
         Returns what the memory was. Raises MemoryRefused.
         """
-        old = await self.find(memory, listening)
-        if old.lineage == GLOBAL_LINEAGE and not (actor.is_manager or old.subject == actor.user):
-            raise MemoryRefused("managers_only")
-        self._check_rights(old, actor)
-        manages = old.scope is Scope.SERVER and actor.is_manager
-        takes_all = manages or _is_about(old, actor.user)
 
         async def job(tx: Transaction) -> Memory:
+            old = await _find(tx, memory, listening)
+            if old.lineage == GLOBAL_LINEAGE and not (
+                actor.is_manager or old.subject == actor.user
+            ):
+                raise MemoryRefused("managers_only")
+            check_rights(old, actor)
+            manages = old.scope is Scope.SERVER and actor.is_manager
+            takes_all = manages or is_about(old, actor.user)
+            if turn is not None:
+                change = Change(kind="forgotten", memory=old.id, user=actor.user, former=old)
+                await record_change(tx, turn, change, to_ms(self._clock.now()))
             await rows.remove_sources(tx, old, said_by=None if takes_all else actor.user)
-            tx.after_commit(self._invalidation(old.scope, old.server, old.subject))
+            self._invalidate(tx, old.scope, old.server, old.subject)
             return old
 
         return await self._database.write(job)
+
+    async def undo(self, turn: TurnKey, actor: Actor, listening: Listening) -> tuple[Undone, ...]:
+        """Undo what the model changed in a turn, all of it or nothing, the latest first.
+
+        Raises MemoryRefused.
+        """
+
+        async def job(tx: Transaction) -> tuple[Undone, ...]:
+            undone = await undo_turn(tx, turn, actor, listening, self.checks)
+            for one in undone:
+                self._invalidate(tx, one.scope, one.server, one.subject)
+            return undone
+
+        return await self._database.write(job)
+
+    async def drop_old_changes(self) -> int:
+        """Drop what is too old to be undone; returns how many changes that were."""
+        now = self._clock.now()
+        limit = to_ms(now - timedelta(days=self._config.undo_days))
+        forgotten = to_ms(now - timedelta(hours=self._config.undo_forgotten_hours))
+        return await self._database.write(
+            partial(drop_old_changes, before_ms=limit, forgotten_before_ms=forgotten)
+        )
 
     def invalidate_user_cache(self, user: UserId) -> None:
         """Forget what is cached about a person; the next prompt reads it anew."""
@@ -201,103 +210,39 @@ class LongTermMemory:
         """Forget what is cached about a server."""
         self._of_server.invalidate(server)
 
-    def _invalidation(
-        self, scope: Scope, server: GuildId, subject: UserId | None
-    ) -> Callable[[], None]:
-        if scope is Scope.PERSONAL and subject is not None:
-            return lambda: self.invalidate_user_cache(subject)
-        return lambda: self.invalidate_server_cache(server)
-
-    # Checks
-
-    def check_content(self, content: str) -> None:
-        """Raise MemoryRefused where the text is blank, too long, or holds a key or token."""
-        if is_blank(content):
-            raise MemoryRefused("blank")
-        length = len(content.strip())
-        if length > self._config.ltm_max_characters:
-            raise MemoryRefused("too_long", limit=self._config.ltm_max_characters, length=length)
-        if looks_like_credential(content):
-            raise MemoryRefused("credential")
-
-    def _check_scope(self, new: NewMemory, actor: Actor, listening: Listening) -> None:
-        if new.scope is Scope.PERSONAL:
-            if new.subject is None:
-                raise MemoryRefused("target_missing")
-            if listening.server == DIRECT_MESSAGES and new.subject != actor.user:
-                raise MemoryRefused("target_unknown", target="")
-            return
-        if listening.server == DIRECT_MESSAGES:
-            raise MemoryRefused("no_server")
-        if not (actor.is_manager or actor.may_teach_server):
-            raise MemoryRefused("managers_only")
-
-    async def _check_privacy(
-        self,
-        tx: Transaction,
-        content: str,
-        scope: Scope,
-        subject: UserId | None,
-        actor: Actor,
-        server: GuildId,
+    def _invalidate(
+        self, tx: Transaction, scope: Scope, server: GuildId, subject: UserId | None
     ) -> None:
-        """Refuse a text about, or naming, anybody who is not OPEN when it is written."""
-        levels = await self._levels.within(tx)
-        closed = None
-        if levels.default is PrivacyLevel.OPEN:
-            closed = levels.at_least(PrivacyLevel.PARTIAL, server)
-        names = await self._people.known_as(server, closed, within=tx)
-        about = referenced_people(content) | named_people(content, names)
-        if subject is not None:
-            about |= {subject}
-        if scope is Scope.SERVER:
-            about -= {actor.user}  # whoever is private may still tell the server about themselves
-        if any(levels.of(user, server) >= PrivacyLevel.PARTIAL for user in about):
-            raise MemoryRefused("privacy")
-
-    def _check_rights(self, memory: Memory, actor: Actor, *, rewords: bool = False) -> None:
-        """Who said the same may take their own word back, but not put words in another's mouth."""
-        theirs = actor.user in (memory.subject, memory.author)
-        if not rewords:
-            theirs = theirs or _is_about(memory, actor.user)
-            theirs = theirs or any(s.said_by == actor.user for s in memory.sources)
-        if memory.scope is Scope.SERVER:
-            may_teach = actor.is_manager or actor.may_teach_server
-            if not may_teach and (rewords or not _is_about(memory, actor.user)):
-                raise MemoryRefused("managers_only")
-            theirs = theirs or actor.is_manager
-        if not theirs:
-            raise MemoryRefused("not_yours")
-
-    def _same(
-        self, content: str, partition: tuple[Memory, ...], listening: Listening
-    ) -> Memory | None:
-        """The memory that says the same: heard here in any dress, else to the letter.
-
-        What is known elsewhere in other capitals stays its own: that wording is not known here.
-        """
-        for memory in partition:
-            if listening.hears(memory) and normalised(memory.content) == normalised(content):
-                return memory
-        return next(
-            (m for m in partition if content_hash(m.content) == content_hash(content)), None
-        )
-
-    def _check_similar(self, content: str, heard: list[Memory]) -> None:
-        nearest = sorted(heard, key=lambda m: likeness(content, m.content), reverse=True)
-        for memory in nearest[: self._config.duplicate_nearest]:
-            if says_nearly_the_same(content, memory.content, self._config.duplicate_similarity):
-                raise MemoryRefused("similar", id=memory.id)
+        """Have the caches forget it with the commit."""
+        forget: Callable[[], None] = partial(self.invalidate_server_cache, server)
+        if scope is Scope.PERSONAL and subject is not None:
+            forget = partial(self.invalidate_user_cache, subject)
+        tx.after_commit(forget)
 
 
-def _is_about(memory: Memory, user: UserId) -> bool:
-    """Whether a memory is about a person: they may always have it deleted.
-
-    What the server knows is about everybody it speaks of; what is known of a person is theirs.
+async def _reword(
+    tx: Transaction,
+    old: Memory,
+    content: str,
+    source: Source,
+    listening: Listening,
+    clock: Clock,
+) -> tuple[Change, ...]:
+    """Give a memory its new text; where another says that already, it goes and that one has gained
+    a source.
     """
-    if memory.scope is Scope.PERSONAL:
-        return memory.subject == user
-    return user in referenced_people(memory.content)
+    partition = await rows.read_partition(tx, old.restated(content, source))
+    others = tuple(memory for memory in partition if memory.id != old.id)
+    same = find_same(content, others, listening)
+    if same is None:
+        await rows.change(tx, old, content, source, to_ms(clock.now()))
+        return (Change(kind="updated", memory=old.id, user=source.said_by),)
+    await rows.add_source(tx, same.id, source)
+    await rows.remove_sources(tx, old, said_by=None)
+    return (
+        Change(kind="saved", memory=same.id, user=source.said_by),
+        Change(kind="forgotten", memory=old.id, user=source.said_by, former=old),
+    )
 
 
 async def _find(db: Snapshot, memory: MemoryId, listening: Listening) -> Memory:
@@ -309,6 +254,7 @@ async def _find(db: Snapshot, memory: MemoryId, listening: Listening) -> Memory:
 
 __all__ = [
     "Actor",
+    "FormerText",
     "Kept",
     "Listening",
     "LongTermMemory",
@@ -316,4 +262,6 @@ __all__ = [
     "NewMemory",
     "Scope",
     "Source",
+    "TurnKey",
+    "Undone",
 ]

@@ -1,6 +1,9 @@
 """The tables of long-term memory: `memories` numbers both kinds, each has its own table."""
 
-from dataclasses import dataclass
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -42,8 +45,18 @@ class NewMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FormerText:
+    """What a memory said until it was changed; heard where one of its own sources is."""
+
+    content: str
+    ended_at: datetime
+    changed_by: UserId
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """A memory with all its sources."""
+    """A memory with all its sources; `former`: what it said before, the latest first."""
 
     id: MemoryId
     scope: Scope
@@ -55,6 +68,7 @@ class Memory:
     created_at: datetime
     updated_at: datetime
     sources: tuple[Source, ...]
+    former: tuple[FormerText, ...] = ()
 
     def restated(self, content: str, source: Source) -> NewMemory:
         """The same memory in other words, as if it were new."""
@@ -104,7 +118,47 @@ async def read_partition(db: Snapshot, new: NewMemory) -> tuple[Memory, ...]:
 async def insert(tx: Transaction, new: NewMemory, now_ms: int) -> MemoryId:
     """Write a memory and its first source."""
     memory = MemoryId(await tx.insert("INSERT INTO memories (scope) VALUES (?)", (new.scope,)))
-    text = (new.content, content_hash(new.content), new.source.said_by, now_ms, now_ms)
+    await _insert_text(tx, memory, new, new.source.said_by, now_ms, now_ms)
+    await add_source(tx, memory, new.source)
+    return memory
+
+
+async def bring_back(tx: Transaction, memory: Memory) -> None:
+    """Write a memory that was deleted as it was, under its own number."""
+    await tx.execute("INSERT INTO memories (id, scope) VALUES (?, ?)", (memory.id, memory.scope))
+    text = memory.restated(memory.content, memory.sources[0])
+    created, updated = to_ms(memory.created_at), to_ms(memory.updated_at)
+    await _insert_text(tx, memory.id, text, memory.author, created, updated)
+    for source in memory.sources:
+        await add_source(tx, memory.id, source)
+    for former in memory.former:
+        await tx.execute(
+            "INSERT INTO memory_versions (memory_id, ended_at, content, changed_by)"
+            " VALUES (?, ?, ?, ?)",
+            (memory.id, to_ms(former.ended_at), former.content, former.changed_by),
+        )
+        await tx.execute_many(
+            "INSERT INTO version_sources (memory_id, ended_at, origin_id, message_id, said_by,"
+            " said_at) VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    *(memory.id, to_ms(former.ended_at), source.origin),
+                    *(source.message_id or 0, source.said_by, to_ms(source.said_at)),
+                )
+                for source in former.sources
+            ],
+        )
+
+
+async def _insert_text(
+    tx: Transaction,
+    memory: MemoryId,
+    new: NewMemory,
+    author: UserId,
+    created_ms: int,
+    updated_ms: int,
+) -> None:
+    text = (new.content, content_hash(new.content), author, created_ms, updated_ms)
     if new.scope is Scope.SERVER:
         await tx.execute(
             "INSERT INTO server_memories (id, server_id, persona_lineage_id, content,"
@@ -118,8 +172,6 @@ async def insert(tx: Transaction, new: NewMemory, now_ms: int) -> MemoryId:
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (memory, new.subject, new.server, new.lineage, *text),
         )
-    await add_source(tx, memory, new.source)
-    return memory
 
 
 async def add_source(tx: Transaction, memory: MemoryId, source: Source) -> None:
@@ -132,12 +184,20 @@ async def add_source(tx: Transaction, memory: MemoryId, source: Source) -> None:
 
 
 async def change(tx: Transaction, old: Memory, content: str, source: Source, now_ms: int) -> None:
-    """Give a memory a new text, whose only source is the one that said it; keep the former text."""
+    """Give a memory a new text, whose only source is the one that said it; keep the former text
+    with its own sources.
+    """
+    ended_at = max(now_ms, *(to_ms(former.ended_at) + 1 for former in old.former), 0)
     await tx.execute(
         "INSERT INTO memory_versions (memory_id, ended_at, content, changed_by)"
-        " SELECT ?1, max(?2, ifnull(max(ended_at) + 1, 0)), ?3, ?4 FROM memory_versions"
-        " WHERE memory_id = ?1",
-        (old.id, now_ms, old.content, source.said_by),
+        " VALUES (?, ?, ?, ?)",
+        (old.id, ended_at, old.content, source.said_by),
+    )
+    await tx.execute(
+        "INSERT INTO version_sources (memory_id, ended_at, origin_id, message_id, said_by, said_at)"
+        " SELECT memory_id, ?, origin_id, message_id, said_by, said_at FROM memory_sources"
+        " WHERE memory_id = ?",
+        (ended_at, old.id),
     )
     await tx.execute(
         f"UPDATE {_table(old.scope)} SET content = ?, content_hash = ?, author_id = ?,"
@@ -148,15 +208,54 @@ async def change(tx: Transaction, old: Memory, content: str, source: Source, now
     await add_source(tx, old.id, source)
 
 
-async def remove_sources(tx: Transaction, memory: Memory, *, said_by: UserId | None) -> None:
-    """Remove one person's sources of a memory, or all; with its last source the memory goes.
-
-    What is left is the word of whoever else said it.
-    """
+async def revert(tx: Transaction, memory: Memory, former: FormerText) -> None:
+    """Give a memory its latest former text back, with the sources of that."""
+    said = former.sources[-1]
     await tx.execute(
-        "DELETE FROM memory_sources WHERE memory_id = ?1 AND (?2 IS NULL OR said_by = ?2)",
-        (memory.id, said_by),
+        f"UPDATE {_table(memory.scope)} SET content = ?, content_hash = ?, author_id = ?,"
+        " updated_at = ? WHERE id = ?",
+        (
+            *(former.content, content_hash(former.content), former.sources[0].said_by),
+            *(to_ms(said.said_at), memory.id),
+        ),
     )
+    await tx.execute("DELETE FROM memory_sources WHERE memory_id = ?", (memory.id,))
+    for source in former.sources:
+        await add_source(tx, memory.id, source)
+    await tx.execute(
+        "DELETE FROM memory_versions WHERE memory_id = ? AND ended_at = ?",
+        (memory.id, to_ms(former.ended_at)),
+    )
+
+
+async def remove_sources(tx: Transaction, memory: Memory, *, said_by: UserId | None) -> None:
+    """Remove one person's sources of a memory and of what it said before, or all.
+
+    With its last source the memory goes; what is left is the word of whoever else said it.
+    """
+    for table in ("memory_sources", "version_sources"):
+        await tx.execute(
+            f"DELETE FROM {table} WHERE memory_id = ?1 AND (?2 IS NULL OR said_by = ?2)",
+            (memory.id, said_by),
+        )
+    await tx.execute(
+        "DELETE FROM memory_versions WHERE memory_id = ?1 AND ended_at NOT IN"
+        " (SELECT ended_at FROM version_sources WHERE memory_id = ?1)",
+        (memory.id,),
+    )
+    await _settle_sources(tx, memory)
+
+
+async def remove_message(tx: Transaction, memory: Memory, message: MessageId) -> None:
+    """Remove what one message said of a memory; with its last source the memory goes."""
+    await tx.execute(
+        "DELETE FROM memory_sources WHERE memory_id = ? AND message_id = ?", (memory.id, message)
+    )
+    await _settle_sources(tx, memory)
+
+
+async def _settle_sources(tx: Transaction, memory: Memory) -> None:
+    """A memory without a source goes; its author is one who said it."""
     await tx.execute(
         "DELETE FROM memories WHERE id = ?1"
         " AND NOT EXISTS (SELECT 1 FROM memory_sources WHERE memory_id = ?1)",
@@ -164,9 +263,9 @@ async def remove_sources(tx: Transaction, memory: Memory, *, said_by: UserId | N
     )
     await tx.execute(
         f"UPDATE {_table(memory.scope)} SET author_id = (SELECT said_by FROM memory_sources"
-        " WHERE memory_id = ?1 ORDER BY said_at, origin_id LIMIT 1)"
-        " WHERE id = ?1 AND author_id = ?2",
-        (memory.id, said_by),
+        " WHERE memory_id = ?1 ORDER BY said_at, origin_id LIMIT 1) WHERE id = ?1 AND author_id"
+        " NOT IN (SELECT said_by FROM memory_sources WHERE memory_id = ?1)",
+        (memory.id,),
     )
 
 
@@ -190,15 +289,49 @@ async def _read(db: Snapshot, sql: str, params: tuple[Value, ...]) -> tuple[Memo
     found = await db.fetch_all(sql, params)
     if not found:
         return ()
-    ids = [row["id"] for row in found]
-    sources: dict[int, list[Source]] = {memory: [] for memory in ids}
-    for row in await db.fetch_all(
-        f"SELECT * FROM memory_sources WHERE memory_id IN ({','.join('?' * len(ids))})"
+    ids = json.dumps([row["id"] for row in found])
+    sources = await _sources(db, "memory_sources", ("memory_id",), ids)
+    former = await _former(db, ids)
+    return tuple(
+        replace(_memory(row, sources[(row["id"],)]), former=former[row["id"]]) for row in found
+    )
+
+
+async def _former(db: Snapshot, ids: str) -> dict[int, tuple[FormerText, ...]]:
+    """What memories said before, the latest first."""
+    versions = await db.fetch_all(
+        "SELECT * FROM memory_versions WHERE memory_id IN (SELECT value FROM json_each(?))"
+        " ORDER BY ended_at DESC",
+        (ids,),
+    )
+    found: dict[int, tuple[FormerText, ...]] = defaultdict(tuple)
+    if not versions:
+        return found
+    sources = await _sources(db, "version_sources", ("memory_id", "ended_at"), ids)
+    for row in versions:
+        text = FormerText(
+            content=row["content"],
+            ended_at=from_ms(row["ended_at"]),
+            changed_by=UserId(row["changed_by"]),
+            sources=sources[(row["memory_id"], row["ended_at"])],
+        )
+        found[row["memory_id"]] += (text,)
+    return found
+
+
+async def _sources(
+    db: Snapshot, table: str, key: Sequence[str], ids: str
+) -> dict[tuple[int, ...], tuple[Source, ...]]:
+    """The sources in a table by its key, oldest first."""
+    rows = await db.fetch_all(
+        f"SELECT * FROM {table} WHERE memory_id IN (SELECT value FROM json_each(?))"
         " ORDER BY said_at, origin_id",
-        ids,
-    ):
-        sources[row["memory_id"]].append(_source(row))
-    return tuple(_memory(row, tuple(sources[row["id"]])) for row in found)
+        (ids,),
+    )
+    found: dict[tuple[int, ...], tuple[Source, ...]] = defaultdict(tuple)
+    for row in rows:
+        found[tuple(row[column] for column in key)] += (_source(row),)
+    return found
 
 
 def _source(row: Row) -> Source:

@@ -20,6 +20,8 @@ RefusalCode = Literal[
     "not_found",
     "not_yours",
     "managers_only",
+    "undo_nothing",
+    "undo_changed",
 ]
 
 

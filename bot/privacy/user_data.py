@@ -34,6 +34,8 @@ _PERSON: Mapping[str, str] = {
     "personal_memories": "user_id author_id",
     "memory_sources": "said_by",
     "memory_versions": "changed_by",
+    "version_sources": "said_by",
+    "memory_changes": "user_id former",
     "embeddings": "partition",
     "usage": "user_id",
     "audit": "actor_id subject",
@@ -104,6 +106,8 @@ _NEUTRAL: Mapping[str, str] = {
     "personal_memories": "id server_id persona_lineage_id created_at updated_at",
     "memory_sources": "memory_id origin_id message_id said_at",
     "memory_versions": "memory_id ended_at",
+    "version_sources": "memory_id ended_at origin_id message_id said_at",
+    "memory_changes": "id message_id lineage_id kind memory_id changed_at",
     "embeddings": "model item",
     "usage": (
         "day guild_id task provider model requests prompt_tokens completion_tokens cost_micro"

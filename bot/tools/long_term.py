@@ -115,7 +115,7 @@ class CreateLongTermMemory(TypedTool[CreateArguments]):
 
     async def _create(self, context: ToolContext, arguments: CreateArguments) -> Outcome:
         content = context.roster.hide(arguments.content.strip())
-        self._memory.check_content(content)
+        self._memory.checks.content(content)
         check_grounded(context, content)
         subject = None
         if arguments.scope == TARGET_USER:
@@ -128,7 +128,7 @@ class CreateLongTermMemory(TypedTool[CreateArguments]):
             content=content,
             source=context.source,
         )
-        kept = await self._memory.create(new, context.actor, context.listening)
+        kept = await self._memory.create(new, context.actor, context.listening, turn=context.turn)
         if kept.known_before:
             return Ok(prompt("done.known"))
         context.progress.changes.append(
@@ -176,14 +176,30 @@ class UpdateLongTermMemory(TypedTool[UpdateArguments]):
                 return Retry(prompt("refused.other_target", id=arguments.id, target=target))
         content = context.roster.hide(arguments.content.strip())
         if is_blank(content):
-            old = await self._memory.forget(memory, context.actor, context.listening)
+            can_undo = not context.forget_intent  # what people ask to forget is gone
+            old = await self._memory.forget(
+                memory,
+                context.actor,
+                context.listening,
+                turn=context.turn if can_undo else None,
+            )
             change = MemoryChange(
-                kind="forgotten", memory=memory, text=context.roster.show(old.content)
+                kind="forgotten",
+                memory=memory,
+                text=context.roster.show(old.content),
+                can_undo=can_undo,
             )
             context.progress.changes.append(change)
             return Ok(prompt("done.forgotten"))
         check_grounded(context, content)
-        await self._memory.update(memory, content, context.actor, context.source, context.listening)
+        await self._memory.update(
+            memory,
+            content,
+            context.actor,
+            context.source,
+            context.listening,
+            turn=context.turn,
+        )
         context.progress.changes.append(
             MemoryChange(kind="updated", memory=memory, text=context.roster.show(content))
         )

@@ -12,6 +12,7 @@ from bot.audience import Origin
 from bot.features import Flag
 from bot.identifiers import LineageId, MemoryId, MessageId
 from bot.llm.chat import JsonSchema, ToolSpec
+from bot.memory.changes import TurnKey
 from bot.memory.long_term import Actor, Listening, Source
 from bot.memory.roster import Roster
 from bot.prompts import prompt
@@ -57,11 +58,15 @@ def outcome_name(outcome: Outcome) -> OutcomeName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryChange:
-    """What a tool changed in long-term memory, for the small last line of the reply."""
+    """What a tool changed in long-term memory, for the small last line of the reply.
+
+    `can_undo`: what people asked to forget cannot come back.
+    """
 
     kind: Literal["saved", "updated", "forgotten"]
     memory: MemoryId
     text: str
+    can_undo: bool = True
 
 
 @dataclass(slots=True)
@@ -90,11 +95,17 @@ class ToolContext:
     said_at: datetime
     flags: frozenset[Flag]
     explicit_long_term_memory_intent: bool
+    forget_intent: bool = False
     route_offers_short_term_memory: bool
     category_labels: tuple[str, ...] = ()
     shown: Mapping[str, MemoryId] = field(default_factory=dict[str, MemoryId])
     must_share_words: frozenset[str] | None = None
     progress: Progress = field(default_factory=Progress)
+
+    @property
+    def turn(self) -> TurnKey:
+        """By what this turn is known again, to undo what it changed."""
+        return TurnKey(message=self.message_id, lineage=self.lineage)
 
     @property
     def source(self) -> Source:

@@ -126,6 +126,7 @@ class _Facts:
         """The memories that may still be shown, a line each; after a few that do not fit, the rest,
         which is older, is not looked at.
         """
+        told: list[Memory] = []
         lines: list[str] = []
         misfits = 0
         for memory in memories:
@@ -135,9 +136,14 @@ class _Facts:
             line = prompt("blocks.memory", handle=handle, text=_fact(memory, self._context))
             if allowance.takes(line):
                 self.shown[handle] = memory.id
+                told.append(memory)
                 lines.append(line)
             else:
                 misfits += 1
+        for place, memory in enumerate(told):  # what was, where what is leaves space
+            was = _former(memory, self._context)
+            if was and allowance.takes(was):
+                lines[place] += f" {was}"
         return lines
 
 
@@ -148,6 +154,16 @@ def _fact(memory: Memory, context: TurnContext) -> str:
     if memory.author == memory.subject:
         return prompt("blocks.fact", text=text, age=age)
     return prompt("blocks.claim", text=text, age=age, name=context.roster.name(memory.author))
+
+
+def _former(memory: Memory, context: TurnContext) -> str:
+    """What a memory said before it was changed last, if that is heard here."""
+    if not memory.former:
+        return ""
+    former = memory.former[0]
+    text = quoted(context.roster.show(former.content))
+    age = naturalize_time(context.now, former.ended_at, context.zone, PROMPT_LOCALE)
+    return prompt("blocks.former", text=text, age=age)
 
 
 def _people(context: TurnContext, allowance: _Allowance, facts: _Facts) -> str:

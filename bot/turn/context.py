@@ -10,7 +10,8 @@ from bot.features import Flag
 from bot.i18n import t
 from bot.identifiers import LedgerId, MessageId, UserId
 from bot.memory.buffers import BufferKey
-from bot.memory.intent import has_explicit_long_term_memory_intent
+from bot.memory.changes import TurnKey
+from bot.memory.intent import has_explicit_long_term_memory_intent, has_forget_intent
 from bot.memory.ledger import Episode, Matter
 from bot.memory.long_term import Listening, Memory
 from bot.memory.recall import Question, recall
@@ -50,6 +51,7 @@ class TurnContext:
     matters: tuple[Matter, ...]
     flags: frozenset[Flag]
     explicit_long_term_memory_intent: bool
+    forget_intent: bool
     now: datetime
     zone: ZoneInfo
 
@@ -57,6 +59,11 @@ class TurnContext:
     def speaker(self) -> Person:
         """The person who started the turn."""
         return self.request.message.author
+
+    @property
+    def turn(self) -> TurnKey:
+        """By what this turn is known again."""
+        return TurnKey(message=self.request.message.id, lineage=self.persona.lineage)
 
     @property
     def buffer(self) -> BufferKey:
@@ -114,13 +121,7 @@ async def read_context(services: TurnServices, request: TurnRequest, begun: Begu
         audience, begun.persona.lineage, services.config.context.other_channels
     )
     memories = [*server_memories, *(memory for known in personal.values() for memory in known)]
-    quotes = [quote for episode in episodes for quote in episode.quotes]
-    told = [one.content for one in (*entries, *memories, *episodes, *quotes, *matters)]
-    told_by = [
-        *(entry.author for entry in entries),
-        *(memory.author for memory in memories),
-        *(quote.said_by for quote in quotes),
-    ]
+    told, told_by = _told(entries, memories, episodes, matters)
     return TurnContext(
         request=request,
         origin=begun.origin,
@@ -138,9 +139,28 @@ async def read_context(services: TurnServices, request: TurnRequest, begun: Begu
         explicit_long_term_memory_intent=any(
             has_explicit_long_term_memory_intent(message.text) for message in request.messages
         ),
+        forget_intent=any(has_forget_intent(message.text) for message in request.messages),
         now=services.clock.now(),
         zone=await services.settings.zone(guild),
     )
+
+
+def _told(
+    entries: Sequence[Entry],
+    memories: Sequence[Memory],
+    episodes: Sequence[Episode],
+    matters: Sequence[Matter],
+) -> tuple[list[str], list[UserId | None]]:
+    """Every text that the prompt may show, and whose words they are."""
+    quotes = [quote for episode in episodes for quote in episode.quotes]
+    former = [text for memory in memories for text in memory.former[:1]]
+    texts = [one.content for one in (*entries, *memories, *former, *episodes, *quotes, *matters)]
+    said_by = [
+        *(entry.author for entry in entries),
+        *(memory.author for memory in memories),
+        *(quote.said_by for quote in quotes),
+    ]
+    return texts, said_by
 
 
 async def _recalled(

@@ -17,6 +17,7 @@ from bot.tools.port import MemoryChange, Progress, ToolContext
 from bot.turn.blocks import Blocks, memory_blocks
 from bot.turn.budget import Budget, plan_budget
 from bot.turn.context import TurnContext
+from bot.turn.messages import NO_FOOTER, Footer
 from bot.turn.prompt import Prompt, PromptStyle, assemble, needs_nudge
 from bot.turn.quoting import unspoken_markers, with_names, without_loose_end
 from bot.turn.report import ToolReport
@@ -31,7 +32,7 @@ class Generated:
     """The reply, its footer, what it took, and the entries for which its prompt had no room."""
 
     text: str
-    footer: str
+    footer: Footer
     calls: tuple[ToolReport, ...]
     finished: tuple[Finished, ...]
     hidden: tuple[EntryId, ...] = ()
@@ -67,7 +68,7 @@ def _only_changes(context: TurnContext, state: LoopState, progress: Progress) ->
     """The model kept something and then fell silent: the person hears what was kept."""
     return Generated(
         text=_told(progress.changes, context),
-        footer="",
+        footer=NO_FOOTER,
         calls=tuple(state.calls),
         finished=tuple(state.finished),
     )
@@ -134,6 +135,7 @@ def _tool_context(
         said_at=context.request.message.sent_at,
         flags=context.flags,
         explicit_long_term_memory_intent=context.explicit_long_term_memory_intent,
+        forget_intent=context.forget_intent,
         route_offers_short_term_memory=provider.short_term_memory_tool,
         shown=blocks.shown,
         progress=progress,
@@ -201,11 +203,11 @@ async def _save_after_all(
     loop: ToolLoop,
     state: LoopState,
     budget: Budget,
-) -> str:
+) -> Footer:
     """They asked for a lasting memory and none was kept: ask once more, else say so plainly."""
     locale = context.request.message.locale
     if Flag.SELF_TEACHING not in context.flags:
-        return t("turn.teaching_off", locale)
+        return Footer(text=t("turn.teaching_off", locale))
     tried = any(call.name in LONG_TERM_TOOLS for call in state.calls)
     if not tried and services.chat.tools_mode != "none":
         tools = services.tools.offered(tool_context)
@@ -216,12 +218,15 @@ async def _save_after_all(
             log.info("decision_failed", extra={"reason": type(error).__name__})
     if tool_context.progress.long_term_done:
         return _changed(tool_context.progress.changes, context)
-    return t("turn.not_saved", locale)
+    return Footer(text=t("turn.not_saved", locale))
 
 
-def _changed(changes: list[MemoryChange], context: TurnContext) -> str:
-    """The small last line that says what was kept, changed or forgotten."""
-    return _told(changes, context) if Flag.NOTICES in context.flags else ""
+def _changed(changes: list[MemoryChange], context: TurnContext) -> Footer:
+    """The small last lines that say what was kept, changed or forgotten, to be undone there."""
+    if Flag.NOTICES not in context.flags:
+        return NO_FOOTER
+    can_undo = any(change.can_undo for change in changes)
+    return Footer(text=_told(changes, context), undoes=context.turn if can_undo else None)
 
 
 def _told(changes: list[MemoryChange], context: TurnContext) -> str:

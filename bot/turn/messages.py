@@ -6,6 +6,7 @@ from typing import Protocol
 
 from bot.audience import Place
 from bot.identifiers import MessageId, UserId
+from bot.memory.changes import TurnKey
 from bot.privacy.names import Called
 
 
@@ -66,6 +67,20 @@ class Delivered:
     sent_at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footer:
+    """The small lines under a reply. `undoes`: the turn whose changes to memory can be undone."""
+
+    text: str = ""
+    undoes: TurnKey | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+
+NO_FOOTER = Footer()
+
+
 class Undeliverable(Exception):
     """The reply cannot be sent here (no permission, the channel is gone)."""
 
@@ -81,7 +96,7 @@ class Delivery(Protocol):
         """Show the reply so far; may be coalesced; a failed edit is made up for later."""
         ...
 
-    async def finish(self, text: str, *, footer: str = "") -> Delivered:
+    async def finish(self, text: str, *, footer: Footer = NO_FOOTER) -> Delivered:
         """Show the whole reply; `footer` stands under it in small type and is no part of it.
 
         Raises Undeliverable where nothing of it could be sent.

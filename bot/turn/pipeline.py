@@ -106,7 +106,9 @@ async def _answer(services: TurnServices, begun: Begun, underway: _Underway) -> 
         _note_reply(services, begun, underway)
         delivered = await request.delivery.finish(generated.text, footer=generated.footer)
     await effects(services, context, begun, generated, delivered)
-    return TurnReport(reply=generated.text, footer=generated.footer, tool_calls=generated.calls)
+    return TurnReport(
+        reply=generated.text, footer=generated.footer.text, tool_calls=generated.calls
+    )
 
 
 async def _look_before(services: TurnServices, begun: Begun) -> None:

@@ -11,9 +11,11 @@ from bot.config.sections import DeliveryConfig
 from bot.discord_io import delivery as delivery_module
 from bot.discord_io.pacing import Pacing
 from bot.discord_io.splitter import split
-from bot.turn.messages import Delivered, Undeliverable
+from bot.identifiers import LineageId, MessageId
+from bot.turn.messages import Delivered, Footer, TurnKey, Undeliverable
 from tests.discord_io.room import ONE, SEND, Listener, Room, long_text
 from tests.fakes import LoopbackDiscord, Permission
+from tests.fakes.discord.interactions import find_component
 
 # --- the usual way ------------------------------------------------------------------------------
 
@@ -174,7 +176,9 @@ async def test_where_files_are_not_allowed_a_long_reply_stays_in_messages(room: 
 
 
 async def test_a_footer_stands_under_the_last_message_in_small_type(room: Room) -> None:
-    delivered = await (await room.reply()).finish("Hello.", footer="Saved.\nUndo with a word.")
+    delivered = await (await room.reply()).finish(
+        "Hello.", footer=Footer(text="Saved.\nUndo with a word.")
+    )
     assert room.contents == ["Hello.\n-# Saved.\n-# Undo with a word."]
     assert delivered.text == "Hello."
 
@@ -184,7 +188,7 @@ async def test_a_footer_that_does_not_fit_is_a_message_of_its_own(
     room: Room, spare: int, messages: int
 ) -> None:
     text = "x" * (2000 - spare)
-    delivered = await (await room.reply()).finish(text, footer="Saved.")
+    delivered = await (await room.reply()).finish(text, footer=Footer(text="Saved."))
     assert len(room.messages) == messages
     assert room.text.endswith("-# Saved.")
     assert delivered.text == text
@@ -193,8 +197,22 @@ async def test_a_footer_that_does_not_fit_is_a_message_of_its_own(
 async def test_a_footer_stays_where_the_file_was_not_allowed(room: Room) -> None:
     room.server.overwrite(room.channel, room.server.bot_role(), deny=Permission.ATTACH_FILES)
     text = long_text(9)
-    await (await room.reply()).finish(text, footer="Saved.")
+    await (await room.reply()).finish(text, footer=Footer(text="Saved."))
     assert room.text == f"{text}\n-# Saved."
+
+
+async def test_what_can_be_undone_has_a_button_under_its_last_message(room: Room) -> None:
+    footer = Footer(text="Saved.", undoes=TurnKey(message=MessageId(77), lineage=LineageId(3)))
+    delivery = await room.reply()
+    await delivery.show(long_text(2))
+    await room.wait_for_text(long_text(2))
+    await delivery.finish(long_text(2), footer=footer)
+    first, last = room.messages
+    assert find_component(first.components, "Undo") is None
+    button = find_component(last.components, "Undo")
+    assert button is not None
+    assert button["custom_id"] == "undo:77:3"
+    assert room.client.persistent_views == []  # nothing is kept for it
 
 
 # --- pings --------------------------------------------------------------------------------------

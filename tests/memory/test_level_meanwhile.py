@@ -1,6 +1,7 @@
 """A privacy level that is being set while a memory is being written holds for that memory."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,14 +20,19 @@ from tests.talk import open_talk
 async def level_first(shelf: Shelf, level: PrivacyLevel) -> AsyncIterator[None]:
     """Ben's level waits for the writer; what is written within waits right behind it."""
     database = shelf.talk.app.services.database
-    queued = database._writer._queue
+    queued, both_wait = database._writer._queue, threading.Event()
 
     async def until_both_wait(_: Transaction) -> None:
+        both_wait.wait(5)
+
+    async def wait_for_both() -> None:
         await Changes().wait_for(lambda: queued.qsize() == 2, timeout=5, what="two writes")
+        both_wait.set()
 
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(database.write(until_both_wait))
         await asyncio.sleep(0)
+        tasks.create_task(wait_for_both())
         tasks.create_task(shelf.talk.level("Ben", level))
         await asyncio.sleep(0)
         yield

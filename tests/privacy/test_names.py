@@ -11,6 +11,7 @@ from bot.identifiers import GuildId, UserId
 from bot.memory.people import People
 from bot.privacy.names import MOST_NAMES, Called, keep_names
 from bot.storage.database import Database
+from bot.storage.migrations import load_migrations
 from bot.storage.statements import Transaction
 
 ANN, BEN = UserId(1), UserId(2)
@@ -110,12 +111,10 @@ async def test_a_name_stays_in_its_server(names: Names) -> None:
 
 async def test_names_of_an_older_file_are_known(tmp_path: Path) -> None:
     path = tmp_path / "madeleine.db"
-    await (await Database.open(path)).close()
+    await (await Database.open(path, migrations=load_migrations()[:2])).close()
     with closing(sqlite3.connect(path)) as older:
-        older.executescript(
-            "DROP TABLE person_names; ALTER TABLE people DROP COLUMN of_account;"
-            "INSERT INTO people VALUES (500, 1, 'Captain', 0); PRAGMA user_version = 2;"
-        )
+        older.execute("INSERT INTO people VALUES (500, 1, 'Captain', 0)")
+        older.commit()
     database = await Database.open(path)
     names = Names(database)
     assert (await names.shown(), await names.known()) == ("Captain", {"Captain"})

@@ -60,7 +60,9 @@ def test_what_goes_with_its_parent_is_found_by_an_index(schema: sqlite3.Connecti
     slow = [
         f"{table}.{key['from']}"
         for table, key in foreign_keys(schema)
-        if key["table"] not in NEVER_DELETED and key["from"] not in leading_columns(schema, table)
+        if key["table"] not in NEVER_DELETED
+        and key["seq"] == 0  # of a key of several columns the first
+        and key["from"] not in leading_columns(schema, table)
     ]
     assert slow == []
 

@@ -145,6 +145,7 @@ def context(
         matters=tuple(matters),
         flags=frozenset(Flag),
         explicit_long_term_memory_intent=False,
+        forget_intent=False,
         now=NOW,
         zone=ZoneInfo("UTC"),
     )

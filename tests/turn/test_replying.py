@@ -12,7 +12,7 @@ import pytest
 from bot.features import Flag
 from bot.identifiers import TurnId
 from bot.storage.statements import Transaction
-from bot.turn.messages import Delivered
+from bot.turn.messages import NO_FOOTER, Delivered, Footer
 from bot.turn.turn_rows import Ending, end_turn, mark_replying
 from tests.fakes import HttpError, Stall, Text
 from tests.talk import START, RecordingDelivery, Talk, open_talk, settled
@@ -52,7 +52,7 @@ class SlowDelivery(RecordingDelivery):
     finishing: asyncio.Event = field(default_factory=asyncio.Event)
     may_finish: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def finish(self, text: str, *, footer: str = "") -> Delivered:
+    async def finish(self, text: str, *, footer: Footer = NO_FOOTER) -> Delivered:
         self.finishing.set()
         await self.may_finish.wait()
         return await super().finish(text, footer=footer)
