@@ -23,6 +23,7 @@ from bot.llm.routing import Router, RouterSettings
 from bot.llm.tokens import RatioSettings
 from bot.llm.trial import RetrySettings
 from bot.memory.intent import load_intent_packs
+from bot.memory.categories import Categories
 from bot.memory.ledger import Ledger
 from bot.memory.long_term import LongTermMemory
 from bot.memory.people import People
@@ -164,6 +165,7 @@ def _services(ground: _Ground) -> tuple[TurnServices, ShortTermRows]:
         personas=Personas(database, clock, default_name=DEFAULT_NAME),
         working=WorkingMemory(database),
         short_term=short_term,
+        categories=Categories(database, clock, config.memory),
         long_term=long_term,
         ledger=Ledger(database),
         handoff=_handoff(ground, people, levels, features, settings, rings, allowance),

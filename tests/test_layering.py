@@ -122,6 +122,7 @@ READ_WITHOUT_AUDIENCE = {
     "bot.memory.working.add_entries": "within a write: when somebody last spoke",
     "bot.memory.working.forgetting": "within a write that deletes",
     "bot.memory.working.handed_over": "within a capture: which messages, not what was said",
+    "bot.memory.working.newest_entries": "beneath ShortTermMemory, which asks for the audience",
     "bot.memory.working.oldest_entries": "for the handoff of one room",
 }
 """Functions, or all of a module, with the reason. What erases and exports stands in bot/privacy."""

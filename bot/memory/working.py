@@ -1,7 +1,7 @@
 """Working memory: what was said in one room, entry by entry, as one lineage perceived it."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -121,6 +121,28 @@ class WorkingMemory:
             await forget_person(tx, author, guild)
 
         await self._database.write(job)
+
+
+async def newest_entries(
+    db: Snapshot, origins: str, lineage: LineageId, *, since: datetime, most: int
+) -> Mapping[OriginId, tuple[GuildId, tuple[Entry, ...]]]:
+    """The last entries of several rooms (a JSON list) since a time, oldest first; with the server.
+
+    Each room's are at most so many.
+    """
+    rows = await db.fetch_all(
+        "SELECT * FROM (SELECT e.*, o.guild_id, row_number() OVER (PARTITION BY e.origin_id"
+        " ORDER BY e.said_at DESC, e.id DESC) AS place FROM buffer_entries AS e"
+        " JOIN origins AS o ON o.id = e.origin_id WHERE e.lineage_id = ? AND e.said_at > ?"
+        " AND e.origin_id IN (SELECT value FROM json_each(?))) WHERE place <= ?"
+        " ORDER BY said_at, id",
+        (lineage, to_ms(since), origins, most),
+    )
+    found: dict[OriginId, tuple[GuildId, tuple[Entry, ...]]] = {}
+    for row in rows:
+        guild, origin = GuildId(row["guild_id"]), OriginId(row["origin_id"])
+        found[origin] = guild, (*found.get(origin, (guild, ()))[1], _entry(row))
+    return found
 
 
 async def oldest_entries(

@@ -12,6 +12,7 @@ from bot.audience import Origin
 from bot.features import Flag
 from bot.identifiers import LineageId, MemoryId, MessageId
 from bot.llm.chat import JsonSchema, ToolSpec
+from bot.memory.categories import Category
 from bot.memory.changes import TurnKey
 from bot.memory.long_term import Actor, Listening, Source
 from bot.memory.roster import Roster
@@ -97,7 +98,7 @@ class ToolContext:
     explicit_long_term_memory_intent: bool
     forget_intent: bool = False
     route_offers_short_term_memory: bool
-    category_labels: tuple[str, ...] = ()
+    categories: tuple[Category, ...] = ()
     shown: Mapping[str, MemoryId] = field(default_factory=dict[str, MemoryId])
     must_share_words: frozenset[str] | None = None
     progress: Progress = field(default_factory=Progress)

@@ -42,10 +42,13 @@ class UpdateShortTermMemory(TypedTool[ShortTermArguments]):
     def parameters(self, context: ToolContext) -> JsonSchema:
         """A summary, and the categories that this server defined."""
         fields: dict[str, JsonSchema] = {"summary": {"type": "string"}}
-        if context.category_labels:
+        if context.categories:
             fields["categories"] = {
                 "type": "object",
-                "properties": {label: {"type": "string"} for label in context.category_labels},
+                "properties": {
+                    one.label: {"type": "string", "description": one.description}
+                    for one in context.categories
+                },
                 "additionalProperties": False,
             }
         return object_schema(self.name, fields, required=())
@@ -71,7 +74,11 @@ class UpdateShortTermMemory(TypedTool[ShortTermArguments]):
             return Retry(prompt("refused.ungrounded"))
         try:
             await self._memory.update(
-                context.origin, context.lineage, summary=summary, categories=categories
+                context.origin,
+                context.lineage,
+                summary=summary,
+                categories=categories,
+                labels=[one.label for one in context.categories],
             )
         except Unavailable:
             return Failed(prompt("refused.storage"))
@@ -86,9 +93,10 @@ class UpdateShortTermMemory(TypedTool[ShortTermArguments]):
         longest = max(len(text.strip()) for text in texts)
         if longest > limit:
             return prompt("refused.too_long", limit=limit, length=longest)
-        unknown = sorted(set(arguments.categories) - set(context.category_labels))
+        labels = [one.label for one in context.categories]
+        unknown = sorted(set(arguments.categories) - set(labels))
         if unknown:
-            known = ", ".join(context.category_labels) or "-"
+            known = ", ".join(labels) or "-"
             return prompt("refused.unknown_category", labels=", ".join(unknown), known=known)
         return None
 

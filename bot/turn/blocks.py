@@ -13,6 +13,7 @@ from bot.memory.quoting import FEWEST_CHARACTERS, quoted, shortened
 from bot.memory.roster import Participant
 from bot.memory.short_term import ShortTermEntry
 from bot.memory.transcript import PROMPT_LOCALE
+from bot.memory.working import Entry
 from bot.prompts import prompt
 from bot.turn.budget import Budget
 from bot.turn.context import TurnContext
@@ -281,7 +282,7 @@ def _other_rooms(context: TurnContext, allowance: _Allowance) -> str:
     """The notes of other rooms, or what was said there last."""
     blocks: list[str] = []
     for note in context.other_rooms:
-        age = naturalize_time(context.now, note.captured_at, context.zone, PROMPT_LOCALE)
+        age = naturalize_time(context.now, note.newest_at, context.zone, PROMPT_LOCALE)
         heading = prompt("blocks.other_room", age=age)
         if not allowance.takes(heading):
             break
@@ -292,19 +293,32 @@ def _other_rooms(context: TurnContext, allowance: _Allowance) -> str:
 
 def _last_said(note: ShortTermEntry, context: TurnContext, allowance: _Allowance) -> list[str]:
     said = [
-        f"- {context.roster.name(turn.author)}: {quoted(context.roster.show(turn.content))}"
+        prompt(
+            "blocks.said",
+            name=_speaker(turn, context),
+            text=quoted(context.roster.show(turn.content)),
+            age=naturalize_time(context.now, turn.said_at, context.zone, PROMPT_LOCALE),
+        )
         for turn in note.turns
-        if turn.author is not None
     ]
     newest = [line for line in reversed(said) if allowance.takes(line)]
     return newest[::-1]
+
+
+def _speaker(turn: Entry, context: TurnContext) -> str:
+    if turn.author is not None:
+        return context.roster.name(turn.author)
+    own = turn.persona == context.persona.id
+    return context.persona.name if own else context.roster.someone
 
 
 def _noted(note: ShortTermEntry, context: TurnContext, allowance: _Allowance) -> list[str]:
     """What was noted: categories before the summary. A long text loses its middle."""
     if note.text is None:
         return []
-    texts = [(f"- {label}: ", text) for label, text in note.text.categories.items()]
+    noted = note.text.categories
+    known = [one.label for one in context.categories if one.label in noted]
+    texts = [(f"- {label}: ", noted[label]) for label in known]
     texts += [("- ", note.text.summary)] if note.text.summary else []
     mark = f" {prompt('blocks.shortened')} "
     lines: list[str] = []

@@ -10,6 +10,7 @@ from bot.features import Flag
 from bot.i18n import t
 from bot.identifiers import LedgerId, MessageId, UserId
 from bot.memory.buffers import BufferKey
+from bot.memory.categories import Category
 from bot.memory.changes import TurnKey
 from bot.memory.intent import has_explicit_long_term_memory_intent, has_forget_intent
 from bot.memory.ledger import Episode, Matter
@@ -46,6 +47,7 @@ class TurnContext:
     server_memories: tuple[Memory, ...]
     personal_memories: Mapping[UserId, tuple[Memory, ...]]
     room_note: ShortTermEntry | None
+    categories: tuple[Category, ...]
     other_rooms: tuple[ShortTermEntry, ...]
     episodes: tuple[Episode, ...]
     matters: tuple[Matter, ...]
@@ -117,7 +119,7 @@ async def read_context(services: TurnServices, request: TurnRequest, begun: Begu
         user: await services.long_term.personal_memories(user, listening) for user in takes_part
     }
     room_note = await services.short_term.of_room(audience, begun.persona.lineage)
-    other_rooms = services.short_term.of_other_rooms(
+    other_rooms = await services.short_term.of_other_rooms(
         audience, begun.persona.lineage, services.config.context.other_channels
     )
     memories = [*server_memories, *(memory for known in personal.values() for memory in known)]
@@ -132,6 +134,7 @@ async def read_context(services: TurnServices, request: TurnRequest, begun: Begu
         server_memories=server_memories,
         personal_memories=personal,
         room_note=room_note,
+        categories=await services.categories.of(guild),
         other_rooms=other_rooms,
         episodes=episodes,
         matters=matters,

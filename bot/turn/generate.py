@@ -137,6 +137,7 @@ def _tool_context(
         explicit_long_term_memory_intent=context.explicit_long_term_memory_intent,
         forget_intent=context.forget_intent,
         route_offers_short_term_memory=provider.short_term_memory_tool,
+        categories=context.categories,
         shown=blocks.shown,
         progress=progress,
         must_share_words=_spoken_words(context) if provider.tools == "structured" else None,

@@ -74,7 +74,7 @@ class Receiver:
         if level is PrivacyLevel.FULL:
             self.rings.forget_where(is_theirs)
             self.queue.cancel_where(is_theirs)
-            self._short_term.forget_author(person.id)
+            self._short_term.forget_author(person.id, guild)
             await self._working.forget_author(person.id, guild)
 
     async def forget_messages(self, messages: Sequence[MessageId]) -> None:

@@ -10,6 +10,7 @@ from bot.guild_settings import GuildSettings
 from bot.handoff import HandoffEngine
 from bot.identifiers import UserId
 from bot.llm.routing import Route
+from bot.memory.categories import Categories
 from bot.memory.ledger import Ledger
 from bot.memory.long_term import LongTermMemory
 from bot.memory.people import People
@@ -40,6 +41,7 @@ class TurnServices:
     personas: Personas
     working: WorkingMemory
     short_term: ShortTermMemory
+    categories: Categories
     long_term: LongTermMemory
     ledger: Ledger
     handoff: HandoffEngine

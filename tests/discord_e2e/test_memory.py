@@ -82,8 +82,8 @@ async def test_a_memory_can_be_changed_by_the_model(stage: Stage) -> None:
     reply = await stage.ask("no, please remember that I like coffee")
     assert reply.content == "ok\n-# Changed: Alice likes coffee"
     await stage.ask("what do I like?")
-    assert "Alice likes coffee" in stage.prompt.system
-    assert "green tea" not in stage.prompt.system
+    former = '(until just now it was: "Alice likes green tea")'
+    assert f'M1 "Alice likes coffee" (just now) {former}' in stage.prompt.system
 
 
 async def test_a_memory_can_be_forgotten_by_the_model(stage: Stage) -> None:

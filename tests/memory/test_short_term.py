@@ -17,7 +17,7 @@ from bot.memory.short_term_rows import ShortTermRows
 from bot.memory.working import Entry, EntryKind
 from bot.persona.personas import FIRST_LINEAGE
 from bot.privacy.levels import PrivacyLevel
-from tests.talk import FakeClock, Talk, open_talk
+from tests.talk import GUILD, FakeClock, Talk, open_talk
 
 SMALL_CACHE = {"MADELEINE__MEMORY__STM_MAX_ENTRIES": "2"}
 
@@ -169,7 +169,7 @@ async def test_time_counts_from_the_last_capture(notes: Notes) -> None:
     notes.talk.clock.pass_(hours=11)
     await notes.capture([notes.said("Ann", "two")])
     notes.talk.clock.pass_(hours=11)
-    assert await notes.turns() == ["two"]
+    assert await notes.turns() == ["one", "two"]
 
 
 async def test_a_sweep_drops_what_is_over_and_nothing_else(notes: Notes) -> None:
@@ -269,6 +269,7 @@ async def test_a_note_that_cannot_be_written_is_put_back(notes: Notes) -> None:
 async def test_after_the_database_is_closed_a_note_is_put_back(notes: Notes) -> None:
     await notes.capture([notes.said("Ann", "hello")])
     await notes.note("tea talk", mood="cheerful")
+    assert await notes.turns() == ["hello"]
     await notes.talk.app.services.database.close()
     with pytest.raises(StorageUnavailable):
         await notes.note("rain talk", topic="rain")
@@ -312,7 +313,7 @@ async def test_an_edited_message_changes_in_every_conversation(notes: Notes) -> 
 async def test_a_forgotten_author_leaves_every_conversation(notes: Notes) -> None:
     lines = [notes.said("Ann", "a"), notes.said("Bob", "b"), notes.said(None, "m")]
     await notes.capture(lines)
-    notes.memory.forget_author(notes.talk.person("Bob").id)
+    notes.memory.forget_author(notes.talk.person("Bob").id, GUILD)
     assert await notes.turns() == ["a", "m"]
 
 
@@ -325,9 +326,9 @@ async def test_other_rooms_are_those_that_are_heard_newest_first(notes: Notes) -
         await notes.capture([notes.said("Ann", room)], channel=room)
     here, one, two = [(await notes.room(name))[0].id for name in ("here", "one", "two")]
     audience = Audience(here=here, heard=frozenset({here, one, two}))
-    others = notes.memory.of_other_rooms(audience, FIRST_LINEAGE, 5)
+    others = await notes.memory.of_other_rooms(audience, FIRST_LINEAGE, 5)
     assert [entry.origin for entry in others] == [two, one]
-    assert len(notes.memory.of_other_rooms(audience, FIRST_LINEAGE, 1)) == 1
+    assert len(await notes.memory.of_other_rooms(audience, FIRST_LINEAGE, 1)) == 1
 
 
 async def test_a_note_is_told_elsewhere_for_a_day_only(notes: Notes) -> None:
@@ -336,7 +337,7 @@ async def test_a_note_is_told_elsewhere_for_a_day_only(notes: Notes) -> None:
 
     async def told() -> list[str]:
         await notes.capture([notes.said("Ann", "still talking")], channel="one")
-        others = notes.memory.of_other_rooms(audience, FIRST_LINEAGE, 5)
+        others = await notes.memory.of_other_rooms(audience, FIRST_LINEAGE, 5)
         return [entry.summary for entry in others]
 
     await notes.note("we talk of tea", channel="one")

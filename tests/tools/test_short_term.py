@@ -9,6 +9,7 @@ import pytest
 
 from bot.audience import Audience
 from bot.features import Flag
+from bot.memory.categories import Category
 from bot.memory.long_term import Actor, Listening
 from bot.memory.references import reference_to
 from bot.memory.roster import Roster
@@ -53,7 +54,7 @@ async def tool_context(talk: Talk, *labels: str) -> ToolContext:
         flags=frozenset(Flag),
         explicit_long_term_memory_intent=False,
         route_offers_short_term_memory=True,
-        category_labels=labels,
+        categories=tuple(Category(label=one, description=f"what is {one}") for one in labels),
     )
 
 

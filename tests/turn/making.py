@@ -21,6 +21,7 @@ from bot.identifiers import (
 )
 from bot.llm.chat import ChatMessage
 from bot.llm.tokens import estimate_message_tokens
+from bot.memory.categories import Category
 from bot.memory.ledger import Episode, Matter
 from bot.memory.long_term import Memory, Scope, Source
 from bot.memory.roster import Roster
@@ -85,11 +86,11 @@ def memory(number: int, text: str, *, about: UserId | None = None) -> Memory:
 
 def note(*, summary: str = "", categories: Mapping[str, str] | None = None) -> ShortTermEntry:
     text = ShortTermText(summary=summary, categories=categories or {}, written_at=NOW)
-    return ShortTermEntry(origin=HERE, captured_at=NOW, text=text)
+    return ShortTermEntry(origin=HERE, guild=GUILD, captured_at=NOW, text=text)
 
 
 def other_room(turns: Sequence[Entry]) -> ShortTermEntry:
-    return ShortTermEntry(origin=OriginId(2), captured_at=NOW, turns=tuple(turns))
+    return ShortTermEntry(origin=OriginId(2), guild=GUILD, captured_at=NOW, turns=tuple(turns))
 
 
 def context(
@@ -146,6 +147,10 @@ def context(
         flags=frozenset(Flag),
         explicit_long_term_memory_intent=False,
         forget_intent=False,
+        categories=tuple(
+            Category(label=label, description="what belongs there")
+            for label in (room_note.text.categories if room_note and room_note.text else ())
+        ),
         now=NOW,
         zone=ZoneInfo("UTC"),
     )

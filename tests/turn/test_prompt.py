@@ -33,6 +33,8 @@ async def note(talk: Talk, channel: str = "general", **text: object) -> None:
     origin = await services.origins.of(talk.place(channel))
     lineage = (await services.personas.main(origin.guild_id)).lineage
     fields = {"summary": None, "categories": {}, **text}
+    for label in fields["categories"]:  # type: ignore[attr-defined]
+        await services.categories.define(origin.guild_id, label, "some", UserId(1))
     await services.short_term.update(origin, lineage, **fields)  # pyright: ignore[reportArgumentType]
 
 
