@@ -22,8 +22,8 @@ from bot.llm.client import ProviderSettings
 from bot.llm.routing import Router, RouterSettings
 from bot.llm.tokens import RatioSettings
 from bot.llm.trial import RetrySettings
-from bot.memory.intent import load_intent_packs
 from bot.memory.categories import Categories
+from bot.memory.intent import load_intent_packs
 from bot.memory.ledger import Ledger
 from bot.memory.long_term import LongTermMemory
 from bot.memory.people import People

@@ -40,7 +40,7 @@ class UndoButton(discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]], tem
             await answer_error(interaction, outcome.error)
 
     async def _undo(self, interaction: Interaction) -> None:
-        await interaction.response.defer(ephemeral=True)
+        await interaction.response.defer(ephemeral=True, thinking=True)
         listening = replace(await listening_of(interaction), lineage=self._turn.lineage)
         undone = await interaction.client.services.long_term.undo(
             self._turn,

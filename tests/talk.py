@@ -14,6 +14,7 @@ from bot.config import Config, load_config
 from bot.features import Flag
 from bot.identifiers import ChannelId, GuildId, MemoryId, MessageId, UserId
 from bot.llm.client import ProviderSettings, ToolsMode
+from bot.memory.changes import TurnKey
 from bot.memory.long_term import Actor, Listening, NewMemory, Scope, Source
 from bot.privacy.levels import PrivacyLevel
 from bot.turn.messages import (
@@ -63,6 +64,7 @@ class RecordingDelivery:
     shown: list[str] = field(default_factory=list)
     text: str = ""
     footer: str = ""
+    undoes: TurnKey | None = None
     fails: Exception | None = None
 
     async def start(self) -> None:
@@ -74,7 +76,7 @@ class RecordingDelivery:
     async def finish(self, text: str, *, footer: Footer = NO_FOOTER) -> Delivered:
         if self.fails is not None:
             raise self.fails
-        self.text, self.footer = text, footer.text
+        self.text, self.footer, self.undoes = text, footer.text, footer.undoes
         return Delivered(message_ids=(self.message_id,), text=text, sent_at=self.clock.now())
 
     async def abandon(self) -> Delivered | None:

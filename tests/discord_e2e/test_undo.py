@@ -1,0 +1,61 @@
+"""The Undo button under a reply, in Discord."""
+
+from __future__ import annotations
+
+from tests.discord_e2e.stage import Stage
+from tests.discord_e2e.test_memory import CREATE, UPDATE, memories
+from tests.fakes import Message, ToolCalls
+
+
+async def teach(stage: Stage) -> Message:
+    target = {"content": "Alice likes green tea", "scope": "target_user", "target": "Alice"}
+    stage.model.queue(ToolCalls([(CREATE, target)]), "Noted.")
+    return await stage.ask("please remember that I like green tea")
+
+
+async def test_who_was_answered_takes_back_what_was_saved(stage: Stage) -> None:
+    reply = await teach(stage)
+    used = await stage.discord.click(stage.discord.alice, reply, "Undo")
+    answer = await used.reply()
+    assert answer.is_ephemeral
+    assert answer.content == f"No longer kept: <@{stage.discord.alice.id}> likes green tea"
+    assert memories(stage) == []
+    await stage.discord.wait_for(lambda: not reply.components)
+    assert reply.content == "Noted.\n-# ~~Saved: Alice likes green tea~~"
+
+
+async def test_it_works_after_a_restart(empty_stage: Stage) -> None:
+    stage = empty_stage
+    async with stage.madeleine():
+        reply = await teach(stage)
+    async with stage.madeleine():
+        used = await stage.discord.click(stage.discord.alice, reply, "Undo")
+        assert (await used.reply()).content.startswith("No longer kept")
+        assert memories(stage) == []
+
+
+async def test_a_stranger_is_told_kindly_and_nothing_changes(stage: Stage) -> None:
+    reply = await teach(stage)
+    used = await stage.discord.click(stage.discord.member("bob"), reply, "Undo")
+    answer = await used.reply()
+    assert answer.is_ephemeral
+    assert "Only the person it is about" in answer.content
+    assert len(memories(stage)) == 1
+    assert reply.components
+
+
+async def test_a_change_since_is_told(stage: Stage) -> None:
+    reply = await teach(stage)
+    stage.model.queue(ToolCalls([(UPDATE, {"id": "M1", "content": "Alice likes coffee"})]), "ok")
+    await stage.ask("no, please remember that I like coffee")
+    used = await stage.discord.click(stage.discord.alice, reply, "Undo")
+    assert "changed again since" in (await used.reply()).content
+    assert len(memories(stage)) == 1
+
+
+async def test_what_people_ask_to_forget_has_no_button(stage: Stage) -> None:
+    await teach(stage)
+    stage.model.queue(ToolCalls([(UPDATE, {"id": "M1", "content": ""})]), "Gone.")
+    reply = await stage.ask("please forget that I like green tea")
+    assert reply.content.endswith("-# Forgotten: Alice likes green tea")
+    assert not reply.components
