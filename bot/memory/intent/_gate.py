@@ -3,18 +3,19 @@
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
+from bot.memory.intent._index import AnchorIndex
 from bot.memory.intent._pack import Pack
 from bot.memory.intent._reading import WORD, fold, join_elisions, own_words, sentences, tokens
 from bot.memory.intent._spelling import Spelling
 
-Misspelt = Mapping[str, set[str]]
+Misspelt = Mapping[str, frozenset[str]]
 
 
 class Gate:
     """Reads messages for one intent."""
 
     def __init__(self, packs: Sequence[Pack]) -> None:
-        self._packs = packs
+        self._index = AnchorIndex(packs)
         words = [word for pack in packs for word in pack.anchors.words]
         known = [word for pack in packs for word in pack.vocabulary]
         self._spelling = Spelling(words, known)
@@ -26,9 +27,7 @@ class Gate:
         words = set(WORD.findall(plain))
         misspelt = self._spelling.corrections(words)
         words.update(*misspelt.values())
-        anchors = {
-            pack: found for pack in self._packs if (found := pack.anchors.found(plain, words))
-        }
+        anchors = self._index.found(plain, words)
         if not anchors:
             return False
         telling = {*misspelt, *chain.from_iterable(anchors.values())}
@@ -52,4 +51,6 @@ def _asked(sentence: Sequence[str], anchors: Mapping[Pack, set[str]], misspelt: 
 
 def _respelt(sentence: Sequence[str], misspelt: Misspelt, pack: Pack) -> list[str]:
     """The sentence as the language of this pack means it."""
-    return [min(misspelt.get(word, set()) & pack.vocabulary, default=word) for word in sentence]
+    return [
+        min(misspelt.get(word, frozenset()) & pack.vocabulary, default=word) for word in sentence
+    ]

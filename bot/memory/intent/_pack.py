@@ -29,20 +29,9 @@ class Anchors:
     """The phrases without one of which a text cannot hold the request."""
 
     def __init__(self, phrases: Sequence[str]) -> None:
-        spaced = [phrase.split() for phrase in phrases if is_spaced(phrase)]
-        unspaced = [re.escape(phrase) for phrase in phrases if not is_spaced(phrase)]
-        self.words = frozenset(word for words in spaced for word in words)
-        self._single = frozenset(words[0] for words in spaced if len(words) == 1)
-        self._several = tuple(frozenset(words) for words in spaced if len(words) > 1)
-        self._unspaced = re.compile("|".join(unspaced)) if unspaced else None
-
-    def found(self, text: str, words: set[str]) -> set[str]:
-        """What stands of them in the folded text: `words` are its words, spelt right."""
-        found = set(self._single & words)
-        found.update(max(phrase, key=len) for phrase in self._several if phrase <= words)
-        if self._unspaced is not None:
-            found.update(self._unspaced.findall(text))
-        return found
+        self.spaced = tuple(tuple(phrase.split()) for phrase in phrases if is_spaced(phrase))
+        self.unspaced = tuple(phrase for phrase in phrases if not is_spaced(phrase))
+        self.words = frozenset(word for words in self.spaced for word in words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -2,10 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import lru_cache
 
 from rapidfuzz.distance import OSA
 
 SHORTEST_FORGIVEN = 6
+_REMEMBERED = 32_768
+"""Words of which it is remembered what they may mean: people use the same ones again."""
 
 
 class Spelling:
@@ -18,6 +21,7 @@ class Spelling:
         wanted = sorted({word for word in words if len(word) >= SHORTEST_FORGIVEN})
         self._known = frozenset(wanted).union(known)
         self._longest = max(map(len, wanted), default=0) + 1
+        self._meant = lru_cache(_REMEMBERED)(self._look_near)
         self._by_start: dict[str, list[str]] = defaultdict(list)
         self._by_end: dict[str, list[str]] = defaultdict(list)
         self._by_edges: dict[str, list[str]] = defaultdict(list)
@@ -26,23 +30,17 @@ class Spelling:
             self._by_end[word[-3:]].append(word)
             self._by_edges[word[:2] + word[-2:]].append(word)
 
-    def corrections(self, words: set[str]) -> dict[str, set[str]]:
+    def corrections(self, words: set[str]) -> dict[str, frozenset[str]]:
         """The misspelt ones among `words`, each with what may have been meant."""
-        found = {word: self._meant(word) for word in words - self._known if self._is_suspect(word)}
-        return {word: meant for word, meant in found.items() if meant}
+        long_enough = range(SHORTEST_FORGIVEN - 1, self._longest + 1)
+        unknown = [word for word in words - self._known if len(word) in long_enough]
+        return {word: meant for word in unknown if (meant := self._meant(word))}
 
-    def _is_suspect(self, word: str) -> bool:
-        return SHORTEST_FORGIVEN - 1 <= len(word) <= self._longest and (
-            word[:3] in self._by_start
-            or word[-3:] in self._by_end
-            or word[:2] + word[-2:] in self._by_edges
-        )
-
-    def _meant(self, word: str) -> set[str]:
+    def _look_near(self, word: str) -> frozenset[str]:
         """The listed words one error away: it leaves the start, the end or both edges alone."""
         near = (
             *self._by_start.get(word[:3], ()),
             *self._by_end.get(word[-3:], ()),
             *self._by_edges.get(word[:2] + word[-2:], ()),
         )
-        return {other for other in near if OSA.distance(word, other, score_cutoff=1) == 1}
+        return frozenset(o for o in near if OSA.distance(word, o, score_cutoff=1) == 1)
