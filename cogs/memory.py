@@ -1,66 +1,98 @@
 """/memory: what Madeleine keeps, seen and mended by people."""
 
-from datetime import datetime
-from zoneinfo import ZoneInfo
+from collections.abc import Sequence
+from dataclasses import replace
 
 from discord import app_commands
 from discord.ext import commands
 
 from bot.audience import DIRECT_MESSAGES
-from bot.clock import naturalize_time
 from bot.discord_io.client import MadeleineBot
 from bot.discord_io.commands import (
     Interaction,
     actor_of,
     answer,
+    guild_of,
     listening_of,
     locale_of,
+    origin_of,
     person_of,
     require_keeper,
+    require_manager,
+    require_speaker,
 )
+from bot.discord_io.forms import Confirm, TextForm
+from bot.discord_io.memory_lines import MemoryLines, mentioned
 from bot.discord_io.translation import text
+from bot.errors import UserError
 from bot.i18n import t
-from bot.identifiers import MemoryId, UserId
-from bot.memory.long_term import Listening, Memory, NewMemory, Scope, Source
-from bot.memory.references import show_names, typed_text
-from bot.memory.retelling import Reader, Retold, retell
-from bot.memory.short_term_rows import ShortTermText
+from bot.identifiers import MemoryId
+from bot.memory.checks import check_rights
+from bot.memory.long_term import Actor, Listening, Memory, NewMemory, Scope, Source
+from bot.memory.references import referenced_people, show_names, typed_text
+from bot.memory.refusals import MemoryRefused
+from bot.memory.searching import matching
 from bot.turn.handoff_answers import hand_over, health_rows
 
 ABOUT = [
     app_commands.Choice(name=text("memory.about.me"), value="me"),
     app_commands.Choice(name=text("memory.about.server"), value="server"),
 ]
+TIERS = [
+    app_commands.Choice(name=text(f"memory.tiers.{tier}"), value=tier)
+    for tier in ("me", "server", "note", "episodes", "working")
+]
+ACTIONS = [
+    app_commands.Choice(name=text(f"memory.actions.{action}"), value=action)
+    for action in ("list", "define", "remove")
+]
 LONGEST_TEXT = 1_000
+LONGEST_CHOICE = 100
+MOST_CHOICES = 25
+NOTE = "note"
+"""Stands for the note on the conversation where memories are named by their numbers."""
 
 
 class MemoryCommands(
     commands.GroupCog, group_name=text("memory.name"), group_description=text("memory.description")
 ):
-    """Shows, teaches and forgets memories, as they are heard where the command is given."""
+    """Shows, teaches, mends and forgets memories, as they are heard where the command is given."""
 
     def __init__(self, bot: MadeleineBot) -> None:
         self._bot = bot
 
+    # --- reading
+
     @app_commands.command(
         name=text("memory.show.name"), description=text("memory.show.description")
     )
-    async def show(self, interaction: Interaction) -> None:
+    @app_commands.rename(tier=text("memory.show.tier.name"))
+    @app_commands.describe(tier=text("memory.show.tier.description"))
+    @app_commands.choices(tier=TIERS)
+    async def show(self, interaction: Interaction, tier: str = "") -> None:
         await interaction.response.defer(ephemeral=True)
-        person, locale = person_of(interaction), locale_of(interaction)
-        listening = await listening_of(interaction)
-        services = self._bot.services
-        about_you = await services.long_term.held_about(person.id, listening)
-        about_server = await services.long_term.server_memories(listening)
-        note = await services.short_term.of_room(listening.audience, listening.lineage)
-        zone = await services.settings.zone(listening.server)
-        blocks = (
-            self._block("ui.memory.about_you", about_you, zone, locale),
-            self._block("ui.memory.about_server", about_server, zone, locale),
-            self._note(note.text, zone, locale) if note and note.text else "",
-            *_told(await self._retold(listening, zone, locale), locale),
-        )
-        await answer(interaction, "\n".join(filter(None, blocks)) or t("ui.memory.nothing", locale))
+        lines = await self._lines(interaction)
+        told = [line for block in await _blocks(lines, tier) for line in block]
+        nothing = t("ui.memory.nothing", locale_of(interaction))
+        await answer(interaction, "\n".join(told) or nothing)
+
+    @app_commands.command(
+        name=text("memory.search.name"), description=text("memory.search.description")
+    )
+    @app_commands.rename(words=text("memory.search.words.name"))
+    @app_commands.describe(words=text("memory.search.words.description"))
+    async def search(
+        self, interaction: Interaction, words: app_commands.Range[str, 1, 100]
+    ) -> None:
+        await interaction.response.defer(ephemeral=True)
+        lines = await self._lines(interaction)
+        told = [line for block in await _blocks(lines, "") for line in block[1:] or block]
+        told += (await lines.working())[1:]
+        found = matching(words, told, lambda line: line)
+        nothing = t("ui.memory.not_found", locale_of(interaction), words=words)
+        await answer(interaction, "\n".join(found) or nothing)
+
+    # --- teaching and mending
 
     @app_commands.command(
         name=text("memory.teach.name"), description=text("memory.teach.description")
@@ -81,21 +113,13 @@ class MemoryCommands(
     ) -> None:
         await interaction.response.defer(ephemeral=True)
         person, listening = person_of(interaction), await listening_of(interaction)
-        origin = listening.audience.here
-        if listening.server != DIRECT_MESSAGES:
-            origin = (await self._bot.services.origins.of_server(listening.server)).id
         new = NewMemory(
             scope=Scope.SERVER if about == "server" else Scope.PERSONAL,
             server=listening.server,
             subject=None if about == "server" else person.id,
             lineage=listening.lineage,
             content=typed_text(content.strip()),
-            source=Source(
-                origin=origin,
-                message_id=None,
-                said_by=person.id,
-                said_at=interaction.created_at,
-            ),
+            source=await self._source(interaction, listening),
             by_person=True,
         )
         actor = await actor_of(interaction, listening)
@@ -104,19 +128,119 @@ class MemoryCommands(
         await answer(interaction, t(key, locale_of(interaction)))
 
     @app_commands.command(
+        name=text("memory.edit.name"), description=text("memory.edit.description")
+    )
+    @app_commands.rename(
+        memory=text("memory.edit.id.name"), content=text("memory.edit.content.name")
+    )
+    @app_commands.describe(
+        memory=text("memory.edit.id.description"),
+        content=text("memory.edit.content.description"),
+    )
+    async def edit(
+        self,
+        interaction: Interaction,
+        memory: str,
+        content: app_commands.Range[str, 1, LONGEST_TEXT] | None = None,
+    ) -> None:
+        if content is None:  # a form must be the first answer, so that nothing can be deferred
+            before = await self._present_text(interaction, memory)
+
+            async def changed(form: Interaction, text: str) -> None:
+                await self._change(form, memory, text)
+
+            title = t("ui.memory.edit_title", locale_of(interaction))
+            await interaction.response.send_modal(TextForm(title, before, changed))
+            return
+        await interaction.response.defer(ephemeral=True)
+        await self._change(interaction, memory, content)
+
+    @app_commands.command(
         name=text("memory.forget.name"), description=text("memory.forget.description")
     )
-    @app_commands.rename(memory=text("memory.forget.id.name"))
-    @app_commands.describe(memory=text("memory.forget.id.description"))
+    @app_commands.rename(memories=text("memory.forget.id.name"))
+    @app_commands.describe(memories=text("memory.forget.id.description"))
     async def forget(
-        self, interaction: Interaction, memory: app_commands.Range[int, 1, 2**53]
+        self, interaction: Interaction, memories: app_commands.Range[str, 1, 200]
     ) -> None:
         await interaction.response.defer(ephemeral=True)
         listening = await listening_of(interaction)
         actor = await actor_of(interaction, listening)
-        old = await self._bot.services.long_term.forget(MemoryId(memory), actor, listening)
-        done = t("ui.memory.forgot", locale_of(interaction), text=_mentions(old.content))
-        await answer(interaction, done)
+        find = self._bot.services.long_term.find
+        numbers = [_number(word) for word in memories.replace(",", " ").split()]
+        found = [await find(number, listening) for number in dict.fromkeys(numbers)]
+        for memory in found:
+            check_rights(memory, actor)
+        if len(found) == 1:
+            await self._forget(interaction, found)
+            return
+
+        async def agreed(pressed: Interaction) -> None:
+            await self._forget(pressed, found)
+
+        locale = locale_of(interaction)
+        lines = "\n".join(f"`{memory.id}` {mentioned(memory.content)}" for memory in found)
+        question = t("ui.memory.forget_all", locale, count=len(found), memories=lines)
+        await Confirm(t("ui.memory.forget_button", locale), agreed).ask(interaction, question)
+
+    @edit.autocomplete("memory")
+    async def _editable(
+        self, interaction: Interaction, typed: str
+    ) -> list[app_commands.Choice[str]]:
+        note = app_commands.Choice(
+            name=t("ui.memory.note_choice", locale_of(interaction)), value=NOTE
+        )
+        offered = await self._choices(interaction, typed, rewords=True)
+        return [*offered[: MOST_CHOICES - 1], note]
+
+    @forget.autocomplete("memories")
+    async def _forgettable(
+        self, interaction: Interaction, typed: str
+    ) -> list[app_commands.Choice[str]]:
+        return await self._choices(interaction, typed, rewords=False)
+
+    # --- managing
+
+    @app_commands.command(
+        name=text("memory.categories.name"), description=text("memory.categories.description")
+    )
+    @app_commands.rename(
+        action=text("memory.categories.action.name"),
+        label=text("memory.categories.label.name"),
+        about=text("memory.categories.about.name"),
+    )
+    @app_commands.describe(
+        action=text("memory.categories.action.description"),
+        label=text("memory.categories.label.description"),
+        about=text("memory.categories.about.description"),
+    )
+    @app_commands.choices(action=ACTIONS)
+    async def categories(
+        self,
+        interaction: Interaction,
+        action: str = "list",
+        label: app_commands.Range[str, 1, 32] | None = None,
+        about: app_commands.Range[str, 1, 100] | None = None,
+    ) -> None:
+        await interaction.response.defer(ephemeral=True)
+        guild, locale = guild_of(interaction), locale_of(interaction)
+        categories = self._bot.services.categories
+        done = ""
+        if action != "list":
+            require_manager(interaction)
+            if action == "define":
+                by = person_of(interaction).id
+                defined = await categories.define(guild, label or "", about or "", by)
+                done = t("ui.categories.defined", locale, label=defined.label)
+            else:
+                removed = await categories.remove(guild, label or "")
+                done = t("ui.categories.removed", locale, label=removed.label)
+        known = [
+            t("ui.categories.line", locale, label=one.label, description=one.description)
+            for one in await categories.of(guild)
+        ]
+        shown = known or [t("ui.categories.nothing", locale)]
+        await answer(interaction, "\n".join(filter(None, (done, *shown))))
 
     @app_commands.command(
         name=text("memory.handoff.name"), description=text("memory.handoff.description")
@@ -139,65 +263,114 @@ class MemoryCommands(
         lines = [t("ui.health.row", locale, label=row.label, value=row.value) for row in rows]
         await answer(interaction, "\n".join(lines) or t("ui.health.unknown", locale))
 
-    async def _retold(self, listening: Listening, zone: ZoneInfo, locale: str) -> Retold:
+    # --- what these share
+
+    async def _lines(self, interaction: Interaction) -> MemoryLines:
+        listening, locale = await listening_of(interaction), locale_of(interaction)
+        asker = person_of(interaction).id
+        return await MemoryLines.of(self._bot.services, listening, asker, locale)
+
+    async def _source(self, interaction: Interaction, listening: Listening) -> Source:
+        """What a person writes by command is told to the whole server."""
+        origin = listening.audience.here
+        if listening.server != DIRECT_MESSAGES:
+            origin = (await self._bot.services.origins.of_server(listening.server)).id
+        return Source(
+            origin=origin,
+            message_id=None,
+            said_by=person_of(interaction).id,
+            said_at=interaction.created_at,
+        )
+
+    async def _present_text(self, interaction: Interaction, memory: str) -> str:
+        listening = await listening_of(interaction)
+        if memory == NOTE:
+            short_term = self._bot.services.short_term
+            note = await short_term.of_room(listening.audience, listening.lineage)
+            return mentioned(note.summary) if note else ""
+        found = await self._bot.services.long_term.find(_number(memory), listening)
+        check_rights(found, await actor_of(interaction, listening), rewords=True)
+        return mentioned(found.content)
+
+    async def _change(self, interaction: Interaction, memory: str, content: str) -> None:
+        """Give a memory, or the note on the conversation, another text."""
+        listening, locale = await listening_of(interaction), locale_of(interaction)
         services = self._bot.services
-        persona = await services.personas.main(listening.server)
-        reader = Reader(
-            name_of=_mention,
-            persona=persona.id,
-            persona_name=persona.name,
-            now=services.clock.now(),
-            zone=zone,
-            locale=locale,
-        )
-        return await retell(
-            services.ledger, services.database, listening.audience, listening.lineage, reader
-        )
+        written = typed_text(content.strip())
+        if memory == NOTE:
+            require_speaker(interaction)
+            origin, by = await origin_of(interaction), person_of(interaction).id
+            await services.short_term.edit(origin, listening.lineage, summary=written, by=by)
+            await answer(interaction, t("ui.memory.noted", locale))
+            return
+        actor = await actor_of(interaction, listening)
+        old = await services.long_term.find(_number(memory), listening)
+        source = await self._source(interaction, listening)
+        if all(known.origin != source.origin for known in old.sources):
+            # It was not told to the whole server: nor is what it says now.
+            source = replace(source, origin=listening.audience.here)
+        await services.long_term.update(old.id, written, actor, source, listening)
+        await answer(interaction, t("ui.memory.changed", locale, text=mentioned(written)))
 
-    def _block(
-        self, heading: str, memories: tuple[Memory, ...], zone: ZoneInfo, locale: str
-    ) -> str:
-        lines = [self._line(memory, zone, locale) for memory in memories]
-        return "\n".join((t(heading, locale), *lines)) if lines else ""
+    async def _forget(self, interaction: Interaction, memories: Sequence[Memory]) -> None:
+        listening = await listening_of(interaction)
+        actor = await actor_of(interaction, listening)
+        gone: list[str] = []
+        for memory in memories:
+            old = await self._bot.services.long_term.forget(memory.id, actor, listening)
+            gone.append(t("ui.memory.forgot", locale_of(interaction), text=mentioned(old.content)))
+        await answer(interaction, "\n".join(gone))
 
-    def _line(self, memory: Memory, zone: ZoneInfo, locale: str) -> str:
-        """A memory with its number, its age and who told it."""
-        return t(
-            "ui.memory.line",
-            locale,
-            id=memory.id,
-            text=_mentions(memory.content),
-            age=self._age(memory.updated_at, zone, locale),
-            person=_mention(memory.author),
-        )
-
-    def _note(self, note: ShortTermText, zone: ZoneInfo, locale: str) -> str:
-        lines = [f"{label}: {text}" for label, text in note.categories.items()]
-        written = _mentions("\n".join(filter(None, (*lines, note.summary))))
-        age = self._age(note.written_at, zone, locale)
-        return t("ui.memory.note", locale, text=written, age=age)
-
-    def _age(self, moment: datetime, zone: ZoneInfo, locale: str) -> str:
-        return naturalize_time(self._bot.services.clock.now(), moment, zone, locale)
-
-
-def _told(retold: Retold, locale: str) -> tuple[str, str]:
-    """Open matters, and what happened; each with its heading, or empty."""
-    more = [t("ui.memory.more", locale, count=retold.more)] if retold.more else []
-    matters, episodes = retold.matters, (*retold.episodes, *more)
-    return (
-        "\n".join((t("ui.memory.matters", locale), *matters)) if matters else "",
-        "\n".join((t("ui.memory.episodes", locale), *episodes)) if episodes else "",
-    )
-
-
-def _mentions(content: str) -> str:
-    """A stored text for Discord, which shows a person's name of the day by itself."""
-    return show_names(content, _mention)
+    async def _choices(
+        self, interaction: Interaction, typed: str, *, rewords: bool
+    ) -> list[app_commands.Choice[str]]:
+        """What this person may change here, the best fit first."""
+        listening = await listening_of(interaction)
+        actor = await actor_of(interaction, listening)
+        long_term = self._bot.services.long_term
+        heard = [
+            *await long_term.held_about(actor.user, listening),
+            *await long_term.server_memories(listening),
+        ]
+        mine = [memory for memory in heard if _may(memory, actor, rewords=rewords)]
+        people = {user for memory in mine for user in referenced_people(memory.content)}
+        names = await self._bot.services.people.names(listening.server, people)
+        someone = t("people.someone", locale_of(interaction))
+        shown = [(m, show_names(m.content, lambda u: names.get(u, someone))) for m in mine]
+        if typed.strip():
+            shown = matching(typed, shown, lambda one: f"{one[0].id} {one[1]}")
+        return [
+            app_commands.Choice(name=f"{m.id} {said}"[:LONGEST_CHOICE], value=str(m.id))
+            for m, said in shown[:MOST_CHOICES]
+        ]
 
 
-def _mention(user: UserId) -> str:
-    return f"<@{user}>"
+async def _blocks(lines: MemoryLines, tier: str) -> list[list[str]]:
+    """What one tier holds, or all of them but the talk itself."""
+    tiers = {
+        "me": lines.about_asker,
+        "server": lines.about_server,
+        "note": lines.note,
+        "episodes": lines.happened,
+        "working": lines.working,
+    }
+    wanted = [tier] if tier else ["me", "server", "note", "episodes"]
+    return [block for name in wanted if (block := await tiers[name]())]
+
+
+def _may(memory: Memory, actor: Actor, *, rewords: bool) -> bool:
+    try:
+        check_rights(memory, actor, rewords=rewords)
+    except MemoryRefused:
+        return False
+    return True
+
+
+def _number(typed: str) -> MemoryId:
+    """The number of a memory. Raises UserError where it is none."""
+    if not (typed.isdecimal() and typed.isascii() and len(typed) <= 15):
+        raise UserError("errors.command.memory_number", typed=typed[:40])
+    return MemoryId(int(typed))
 
 
 async def setup(bot: MadeleineBot) -> None:

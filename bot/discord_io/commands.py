@@ -6,18 +6,15 @@ from bot.audience import Origin
 from bot.discord_io.audience import place_of
 from bot.discord_io.client import MadeleineBot
 from bot.discord_io.intake import other_names
+from bot.discord_io.paging import Pages
 from bot.discord_io.splitter import split
 from bot.errors import Denied, UserError
 from bot.features import Flag
-from bot.i18n import t
 from bot.identifiers import GuildId, UserId
 from bot.memory.long_term import Actor, Listening
 from bot.turn.messages import Person
 
 Interaction = discord.Interaction[MadeleineBot]
-
-MOST_MESSAGES = 5
-"""Discord lets a command answer with so many follow-ups where it is only installed for a user."""
 
 
 def locale_of(interaction: Interaction) -> str:
@@ -93,9 +90,11 @@ def require_speaker(interaction: Interaction) -> None:
 
 
 async def answer(interaction: Interaction, text: str) -> None:
-    """Answer a deferred command, for its author alone; what is too long for that is left out."""
-    pieces = split(text)
-    if len(pieces) > MOST_MESSAGES:
-        pieces = [*pieces[: MOST_MESSAGES - 1], t("ui.more", locale_of(interaction))]
-    for piece in pieces:
-        await interaction.followup.send(piece, ephemeral=True)
+    """Answer a deferred command, for its author alone; what is long, in pages."""
+    pages = list(split(text))
+    if len(pages) > 1:
+        await Pages(pages, reader=interaction.user.id, locale=locale_of(interaction)).send(
+            interaction
+        )
+    else:
+        await interaction.followup.send(pages[0], ephemeral=True)

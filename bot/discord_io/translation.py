@@ -23,6 +23,6 @@ class CatalogueTranslator(app_commands.Translator):
         """The text in a language, or None where the catalogue has no such language."""
         del context
         key = string.extras.get("key")
-        if not isinstance(key, str) or locale.value not in catalogue().locales:
+        if not isinstance(key, str) or not catalogue().texts(locale.value):
             return None
         return t(key, locale.value)

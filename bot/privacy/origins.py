@@ -1,6 +1,7 @@
 """Where things were said: the stored places, and who of them is heard where."""
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from bot.audience import Audience, Origin, OriginKind, Place
@@ -49,6 +50,15 @@ class Origins:
             (rooms, channel),
         )
         return tuple(map(_origin, rows))
+
+    async def channels(self, origins: Iterable[OriginId]) -> Mapping[OriginId, ChannelId]:
+        """The channels, threads or direct messages that origins are; a server is none."""
+        rows = await self._database.fetch_all(
+            "SELECT id, channel_id FROM origins WHERE kind != ?"
+            " AND id IN (SELECT value FROM json_each(?))",
+            (OriginKind.SERVER, json.dumps(sorted(set(origins)))),
+        )
+        return {OriginId(row["id"]): ChannelId(row["channel_id"]) for row in rows}
 
     async def of_server(self, guild: GuildId) -> Origin:
         """The origin that stands for a whole server: what is said there is for all its rooms."""
