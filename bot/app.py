@@ -14,6 +14,7 @@ from bot.errors import StartupError, StorageUnavailable
 from bot.features import Features, Flag
 from bot.guild_settings import GuildSettings
 from bot.handoff import HandoffEngine
+from bot.handoff.by_hand import ByHand
 from bot.handoff.handover import Handover
 from bot.handoff.look import Watch
 from bot.handoff.restore import drop_archive
@@ -153,6 +154,7 @@ def _services(ground: _Ground) -> tuple[TurnServices, ShortTermRows]:
     allowance = Allowance(database, clock, config.budgets)
     active = timedelta(hours=config.context.active_channel_hours)
     rings = Rings(clock, levels, size=config.context.ring_messages, active=active)
+    handoff, by_hand = _handoff(ground, people, levels, features, settings, rings, allowance)
     services = TurnServices(
         config=config,
         clock=clock,
@@ -168,7 +170,8 @@ def _services(ground: _Ground) -> tuple[TurnServices, ShortTermRows]:
         categories=Categories(database, clock, config.memory),
         long_term=long_term,
         ledger=Ledger(database),
-        handoff=_handoff(ground, people, levels, features, settings, rings, allowance),
+        handoff=handoff,
+        by_hand=by_hand,
         tools=_tools(config, short_term, long_term),
         rings=rings,
         allowance=allowance,
@@ -198,7 +201,7 @@ def _handoff(
     settings: GuildSettings,
     rings: Rings,
     allowance: Allowance,
-) -> HandoffEngine:
+) -> tuple[HandoffEngine, ByHand]:
     config, clock, database = ground.config.handoff, ground.clock, ground.database
     route = ground.router.handoff
     watch = Watch(
@@ -219,7 +222,7 @@ def _handoff(
         route=route,
         embeddings=ground.router.embeddings,
     )
-    return HandoffEngine(
+    engine = HandoffEngine(
         database,
         clock,
         config,
@@ -231,6 +234,7 @@ def _handoff(
         background=ground.background,
         may_spend=allowance.has_left,
     )
+    return engine, ByHand(watch, database, levels, clock)
 
 
 def _receiver(config: Config, services: TurnServices) -> Receiver:

@@ -25,12 +25,13 @@ from bot.discord_io.forms import Confirm, TextForm
 from bot.discord_io.memory_lines import MemoryLines, mentioned
 from bot.discord_io.translation import text
 from bot.errors import UserError
+from bot.handoff.by_hand import LONGEST_MATTER, MOST_LINES
 from bot.i18n import t
-from bot.identifiers import MemoryId
-from bot.memory.checks import check_rights
-from bot.memory.long_term import Actor, Listening, Memory, NewMemory, Scope, Source
+from bot.identifiers import LedgerId, MemoryId
+from bot.memory.buffers import BufferKey
+from bot.memory.checks import check_rights, may_change
+from bot.memory.long_term import Listening, Memory, NewMemory, Scope, Source
 from bot.memory.references import referenced_people, show_names, typed_text
-from bot.memory.refusals import MemoryRefused
 from bot.memory.searching import matching
 from bot.turn.handoff_answers import hand_over, health_rows
 
@@ -72,7 +73,7 @@ class MemoryCommands(
     async def show(self, interaction: Interaction, tier: str = "") -> None:
         await interaction.response.defer(ephemeral=True)
         lines = await self._lines(interaction)
-        told = [line for block in await _blocks(lines, tier) for line in block]
+        told = [line for block in await lines.blocks(tier) for line in block]
         nothing = t("ui.memory.nothing", locale_of(interaction))
         await answer(interaction, "\n".join(told) or nothing)
 
@@ -86,7 +87,7 @@ class MemoryCommands(
     ) -> None:
         await interaction.response.defer(ephemeral=True)
         lines = await self._lines(interaction)
-        told = [line for block in await _blocks(lines, "") for line in block[1:] or block]
+        told = [line for block in await lines.blocks() for line in block[1:] or block]
         told += (await lines.working())[1:]
         found = matching(words, told, lambda line: line)
         nothing = t("ui.memory.not_found", locale_of(interaction), words=words)
@@ -242,6 +243,42 @@ class MemoryCommands(
         shown = known or [t("ui.categories.nothing", locale)]
         await answer(interaction, "\n".join(filter(None, (done, *shown))))
 
+    @app_commands.command(name=text("memory.pin.name"), description=text("memory.pin.description"))
+    @app_commands.rename(
+        matter=text("memory.pin.text.name"),
+        lines=text("memory.pin.lines.name"),
+        close=text("memory.pin.close.name"),
+    )
+    @app_commands.describe(
+        matter=text("memory.pin.text.description"),
+        lines=text("memory.pin.lines.description"),
+        close=text("memory.pin.close.description"),
+    )
+    async def pin(
+        self,
+        interaction: Interaction,
+        matter: app_commands.Range[str, 1, LONGEST_MATTER] | None = None,
+        lines: app_commands.Range[int, 1, MOST_LINES] = 3,
+        close: app_commands.Range[int, 1, 2**53] | None = None,
+    ) -> None:
+        await interaction.response.defer(ephemeral=True)
+        require_keeper(interaction)
+        listening, locale = await listening_of(interaction), locale_of(interaction)
+        services, done = self._bot.services, ""
+        key = BufferKey(origin=listening.audience.here, lineage=listening.lineage)
+        if matter is not None:
+            entries = await services.working.entries(listening.audience, listening.lineage)
+            await services.by_hand.pin(key, typed_text(matter), entries[-lines:])
+            done = t("ui.pin.done", locale)
+        elif close is not None:
+            closed = await services.by_hand.close(key, LedgerId(close))
+            done = t("ui.pin.closed", locale, text=mentioned(closed.content))
+        known = await services.ledger.open_matters(listening.audience, listening.lineage)
+        told = [
+            t("ui.pin.line", locale, id=one.id, text=mentioned(one.content)) for one in known
+        ] or [t("ui.pin.nothing", locale)]
+        await answer(interaction, "\n".join(filter(None, (done, *told))))
+
     @app_commands.command(
         name=text("memory.handoff.name"), description=text("memory.handoff.description")
     )
@@ -332,7 +369,7 @@ class MemoryCommands(
             *await long_term.held_about(actor.user, listening),
             *await long_term.server_memories(listening),
         ]
-        mine = [memory for memory in heard if _may(memory, actor, rewords=rewords)]
+        mine = [memory for memory in heard if may_change(memory, actor, rewords=rewords)]
         people = {user for memory in mine for user in referenced_people(memory.content)}
         names = await self._bot.services.people.names(listening.server, people)
         someone = t("people.someone", locale_of(interaction))
@@ -343,27 +380,6 @@ class MemoryCommands(
             app_commands.Choice(name=f"{m.id} {said}"[:LONGEST_CHOICE], value=str(m.id))
             for m, said in shown[:MOST_CHOICES]
         ]
-
-
-async def _blocks(lines: MemoryLines, tier: str) -> list[list[str]]:
-    """What one tier holds, or all of them but the talk itself."""
-    tiers = {
-        "me": lines.about_asker,
-        "server": lines.about_server,
-        "note": lines.note,
-        "episodes": lines.happened,
-        "working": lines.working,
-    }
-    wanted = [tier] if tier else ["me", "server", "note", "episodes"]
-    return [block for name in wanted if (block := await tiers[name]())]
-
-
-def _may(memory: Memory, actor: Actor, *, rewords: bool) -> bool:
-    try:
-        check_rights(memory, actor, rewords=rewords)
-    except MemoryRefused:
-        return False
-    return True
 
 
 def _number(typed: str) -> MemoryId:

@@ -107,6 +107,7 @@ QUERY = re.compile(
 )
 HANDOFF = "turns what one room holds into episodes of that room; it tells nobody"
 READ_WITHOUT_AUDIENCE = {
+    "bot.handoff.by_hand": HANDOFF,
     "bot.handoff.commit": HANDOFF,
     "bot.handoff.engine": HANDOFF,
     "bot.handoff.handover": HANDOFF,

@@ -42,6 +42,18 @@ class MemoryLines:
             locale=locale,
         )
 
+    async def blocks(self, tier: str = "") -> list[list[str]]:
+        """What one tier holds; without one, all of them but the talk itself."""
+        tiers = {
+            "me": self.about_asker,
+            "server": self.about_server,
+            "note": self.note,
+            "episodes": self.happened,
+            "working": self.working,
+        }
+        wanted = [tier] if tier else ["me", "server", "note", "episodes"]
+        return [block for name in wanted if (block := await tiers[name]())]
+
     async def about_asker(self) -> list[str]:
         """What is known of whoever asks."""
         memories = await self.services.long_term.held_about(self.asker, self.listening)

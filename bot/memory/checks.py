@@ -107,6 +107,15 @@ def check_rights(memory: Memory, actor: Actor, *, rewords: bool = False) -> None
         raise MemoryRefused("not_yours")
 
 
+def may_change(memory: Memory, actor: Actor, *, rewords: bool) -> bool:
+    """Whether somebody has the right to reword a memory, or to have it forgotten."""
+    try:
+        check_rights(memory, actor, rewords=rewords)
+    except MemoryRefused:
+        return False
+    return True
+
+
 def find_same(content: str, partition: Sequence[Memory], listening: Listening) -> Memory | None:
     """The memory that says the same: heard here in any dress, else to the letter.
 

@@ -8,6 +8,7 @@ from bot.config import Config
 from bot.features import Features
 from bot.guild_settings import GuildSettings
 from bot.handoff import HandoffEngine
+from bot.handoff.by_hand import ByHand
 from bot.identifiers import UserId
 from bot.llm.routing import Route
 from bot.memory.categories import Categories
@@ -45,6 +46,7 @@ class TurnServices:
     long_term: LongTermMemory
     ledger: Ledger
     handoff: HandoffEngine
+    by_hand: ByHand
     tools: ToolRegistry
     rings: Rings
     allowance: Allowance

@@ -214,3 +214,38 @@ async def test_a_manager_defines_headings_under_which_she_notes(stage: Stage) ->
 async def test_only_managers_change_them(stage: Stage) -> None:
     answer = await use(stage, "memory categories", action="define", label="Mood", about="x")
     assert answer == "Only those who may manage the server can do this."
+
+
+# --- pin
+
+
+async def test_a_matter_is_kept_in_sight_by_hand_until_it_is_closed(stage: Stage) -> None:
+    owner = stage.discord.owner
+    assert await use(stage, "memory pin", by=owner) == "Nothing is open here."
+    await stage.ask("Bob owes me five euros")
+    answer = await use(stage, "memory pin", by=owner, matter="Bob owes Alice money", lines=2)
+    kept, line = answer.splitlines()
+    assert kept == "I keep this in sight until it is closed."
+    number = int(line.split("`")[1])
+    pinned = stage.rows("SELECT content FROM buffer_entries WHERE pinned = 1")
+    assert [row["content"] for row in pinned] == ["Bob owes me five euros", "ok"]
+    await stage.ask("and now?")
+    assert "Bob owes Alice money" in stage.prompt.system
+    answer = await use(stage, "memory pin", by=owner, close=number)
+    assert answer.startswith("Closed: Bob owes")
+    assert answer.endswith("Nothing is open here.")
+    assert stage.rows("SELECT * FROM buffer_entries WHERE pinned = 1") == []
+    assert stage.count("ledger_entries") == 1
+
+
+async def test_what_cannot_be_pinned_or_closed_is_told(stage: Stage) -> None:
+    owner = stage.discord.owner
+    nothing = "Nothing was said here lately that I could keep in sight."
+    assert await use(stage, "memory pin", by=owner, matter="something") == nothing
+    await stage.ask("hello")
+    assert (await use(stage, "memory pin", by=owner, close=99)).startswith(
+        "There is no open matter"
+    )
+    assert (await use(stage, "memory pin", by=owner, matter="   ")) == "There is no text to keep."
+    refused = await use(stage, "memory pin", matter="something")
+    assert refused == "Only those who may manage the server can do this."
