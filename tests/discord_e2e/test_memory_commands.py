@@ -222,6 +222,7 @@ async def test_only_managers_change_them(stage: Stage) -> None:
 async def test_a_matter_is_kept_in_sight_by_hand_until_it_is_closed(stage: Stage) -> None:
     owner = stage.discord.owner
     assert await use(stage, "memory pin", by=owner) == "Nothing is open here."
+    stage.model.queue("ok")
     await stage.ask("Bob owes me five euros")
     answer = await use(stage, "memory pin", by=owner, matter="Bob owes Alice money", lines=2)
     kept, line = answer.splitlines()
