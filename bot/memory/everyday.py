@@ -61,7 +61,8 @@ def _is_made_of(name: str, listed: frozenset[str]) -> bool:
     if _LETTERS_ONLY.fullmatch(name) is None:
         return False
     return all(
-        len(word) == 1 or word in listed or _pairs_of(word) <= listed
+        len(word) == 1
+        or (word not in _given_names() and (word in listed or _pairs_of(word) <= listed))
         for word in _WORD.findall(name)
     )
 
@@ -69,6 +70,12 @@ def _is_made_of(name: str, listed: frozenset[str]) -> bool:
 def _pairs_of(word: str) -> frozenset[str]:
     """The pairs of signs of a word without spaces; of any other the word itself."""
     return frozenset(part for part in content_words(word) if part != word) or frozenset((word,))
+
+
+@cache
+def _given_names() -> frozenset[str]:
+    """Frequent words of one language that people of another, or of this one, are called: "Dan"."""
+    return _listed("words.names")
 
 
 @cache

@@ -16,6 +16,8 @@ HANDLE = re.compile(r"(?<![A-Za-z0-9_])U[1-9][0-9]{0,5}(?![A-Za-z0-9_])")
 """What stands for a person between a prompt and its answer."""
 
 _JOINER = "\u200d"
+_FEWEST_COMMON = 60
+"""How alike a name must be to be proposed, out of 100."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +188,13 @@ class Roster:
         if exact is not None:
             return exact
         names = {p.name: p.name.casefold() for p in self.participants}
-        ranked = process.extract(wanted, names, scorer=fuzz.ratio, limit=self.matching.candidates)
+        ranked = process.extract(
+            wanted,
+            names,
+            scorer=fuzz.ratio,
+            limit=self.matching.candidates,
+            score_cutoff=_FEWEST_COMMON,  # nobody is proposed who is called quite otherwise
+        )
         clear = len(ranked) == 1 or (
             len(ranked) > 1 and ranked[0][1] - ranked[1][1] >= self.matching.margin
         )

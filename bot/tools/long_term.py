@@ -151,9 +151,14 @@ class UpdateLongTermMemory(TypedTool[UpdateArguments]):
         return Flag.SELF_TEACHING in context.flags and bool(context.shown)
 
     def parameters(self, context: ToolContext) -> JsonSchema:
-        """The ids are those that this prompt shows."""
+        """The ids are those that this prompt shows.
+
+        Named in the schema only where that is built for the turn anyway: a native tool that stays
+        the same from turn to turn keeps a provider's prompt cache.
+        """
+        known = {"enum": list(context.shown)} if context.schema_of_turn else {}
         fields: dict[str, JsonSchema] = {
-            "id": {"type": "string", "enum": list(context.shown)},
+            "id": {"type": "string", **known},
             "content": {"type": "string"},
             "target": {"type": "string"},
         }

@@ -83,6 +83,7 @@ class Progress:
 class ToolContext:
     """The turn as tools see it. `shown` maps the handles of this prompt (M1) to memories.
 
+    `schema_of_turn`: the tools are offered in a schema that is made anew for every turn.
     `must_share_words`: where it is set, a text may only be saved if it shares a word with it (a
     small model invents, or repeats its examples).
     """
@@ -97,6 +98,7 @@ class ToolContext:
     flags: frozenset[Flag]
     explicit_long_term_memory_intent: bool
     forget_intent: bool = False
+    schema_of_turn: bool = False
     route_offers_short_term_memory: bool
     categories: tuple[Category, ...] = ()
     shown: Mapping[str, MemoryId] = field(default_factory=dict[str, MemoryId])

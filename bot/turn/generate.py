@@ -136,6 +136,7 @@ def _tool_context(
         flags=context.flags,
         explicit_long_term_memory_intent=context.explicit_long_term_memory_intent,
         forget_intent=context.forget_intent,
+        schema_of_turn=provider.tools == "structured",
         route_offers_short_term_memory=provider.short_term_memory_tool,
         categories=context.categories,
         shown=blocks.shown,
@@ -211,7 +212,7 @@ async def _save_after_all(
         return Footer(text=t("turn.teaching_off", locale))
     tried = any(call.name in LONG_TERM_TOOLS for call in state.calls)
     if not tried and services.chat.tools_mode != "none":
-        tools = services.tools.offered(tool_context)
+        tools = services.tools.offered(replace(tool_context, schema_of_turn=True))
         wanted = tuple(tool for tool in tools if tool.name in LONG_TERM_TOOLS)
         try:
             await loop.decide(state, wanted, budget.reply)
