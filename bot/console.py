@@ -125,7 +125,10 @@ class Console:
         self._services.rings.hear(message)
         delivery = ConsoleDelivery(self._ids, self._services.clock, self._out)
         request = TurnRequest(message=message, delivery=delivery, history=NoHistory())
-        return await run_turn(self._services, request) or TurnReport(reply="")
+        report = await run_turn(self._services, request) or TurnReport(reply="")
+        if report.undoes is not None:
+            self._commands.last_change = report.undoes
+        return report
 
     async def chat(self, user: str) -> None:
         """Talk with the person at the terminal until they leave."""

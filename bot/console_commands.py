@@ -1,5 +1,6 @@
 """What begins with a slash in the terminal."""
 
+import re
 from zoneinfo import ZoneInfo
 
 from bot.clock import naturalize_time
@@ -7,9 +8,12 @@ from bot.errors import StorageUnavailable, UserError
 from bot.features import Flag
 from bot.i18n import t
 from bot.identifiers import MemoryId, UserId
+from bot.memory.changes import TurnKey
 from bot.memory.long_term import Actor, Listening, Memory, NewMemory, Scope, Source
 from bot.memory.references import show_names, typed_text
+from bot.memory.refusals import MemoryRefused
 from bot.memory.retelling import Reader, Retold, retell
+from bot.memory.searching import matching
 from bot.privacy.levels import EVERYWHERE, PrivacyLevel
 from bot.turn.handoff_answers import hand_over, health_rows
 from bot.turn.messages import IncomingMessage
@@ -17,6 +21,7 @@ from bot.turn.reception import Receiver
 from bot.turn.services import TurnServices
 
 LONGEST_NUMBER = 18
+_NUMBERED = re.compile(r"(\d{1,18})\s+(.+)", re.DOTALL | re.ASCII)
 """Digits of a memory's number that the database can hold."""
 
 
@@ -27,9 +32,10 @@ class ConsoleCommands:
         self._services = services
         self._receiver = receiver
         self._locale = locale
+        self.last_change: TurnKey | None = None
 
     async def run(self, text: str, message: IncomingMessage) -> str:
-        """Run `/memory ...`, `/scene`, `/features ...`, `/privacy ...` or `/help`."""
+        """Run `/memory ...`, `/undo`, `/scene`, `/features ...`, `/privacy ...` or `/help`."""
         command, _, rest = text.partition(" ")
         words = rest.split(maxsplit=1)
         try:
@@ -38,6 +44,8 @@ class ConsoleCommands:
                     return t("console.help", self._locale)
                 case "/memory":
                     return await self._memory(words, message)
+                case "/undo":
+                    return await self._undo(message)
                 case "/scene":
                     return await self._begin_scene(message)
                 case "/features":
@@ -60,7 +68,11 @@ class ConsoleCommands:
                 actor = Actor(user=message.author.id, is_manager=True)
                 old = await self._services.long_term.forget(MemoryId(int(number)), actor, listening)
                 return t("console.forgot", self._locale, text=self._shown(old, message))
-            case ["forget", *_]:
+            case ["search", wanted]:
+                return await self._search(wanted, message, listening)
+            case ["edit", rest] if (found := _NUMBERED.fullmatch(rest)) is not None:
+                return await self._edit(MemoryId(int(found[1])), found[2], message, listening)
+            case ["forget" | "edit", *_]:
                 return t("console.need_number", self._locale)
             case ["handoff"]:
                 return await hand_over(self._services, listening, self._locale)
@@ -107,6 +119,43 @@ class ConsoleCommands:
             for line in (t(heading, self._locale), *block)
         ]
         return "\n".join(lines) or t("console.nothing", self._locale)
+
+    async def _search(self, words: str, message: IncomingMessage, listening: Listening) -> str:
+        told = (await self._show(message, listening)).splitlines()
+        found = matching(words, told, lambda line: line)
+        return "\n".join(found) or t("ui.memory.not_found", self._locale, words=words)
+
+    async def _edit(
+        self, memory: MemoryId, content: str, message: IncomingMessage, listening: Listening
+    ) -> str:
+        old = await self._services.long_term.find(memory, listening)
+        source = Source(
+            origin=old.sources[0].origin,  # heard where it was heard before
+            message_id=None,
+            said_by=message.author.id,
+            said_at=message.sent_at,
+        )
+        actor = Actor(user=message.author.id, is_manager=True)
+        written = typed_text(content)
+        await self._services.long_term.update(memory, written, actor, source, listening)
+        return t("ui.memory.changed", self._locale, text=content)
+
+    async def _undo(self, message: IncomingMessage) -> str:
+        """Take back what the last reply changed in memory."""
+        if self.last_change is None:
+            raise MemoryRefused("undo_nothing")
+        listening = await self._listening(message)
+        actor = Actor(user=message.author.id, is_manager=True)
+        undone = await self._services.long_term.undo(self.last_change, actor, listening)
+        self.last_change = None
+        return "\n".join(
+            t(
+                f"ui.undo.{one.kind}",
+                self._locale,
+                text=show_names(one.text, lambda user: self._name(user, message)),
+            )
+            for one in undone
+        )
 
     async def _retold(
         self, message: IncomingMessage, listening: Listening, zone: ZoneInfo

@@ -8,7 +8,7 @@ from bot.console import Console
 from bot.console_commands import ConsoleCommands
 from bot.console_script import ScriptLine
 from bot.i18n import t
-from tests.fakes import Json
+from tests.fakes import Json, Text, ToolCalls
 from tests.handoff.room import chunk
 from tests.talk import Talk, open_talk
 
@@ -79,3 +79,34 @@ async def test_whoever_set_full_is_told_why_nothing_is_answered(
         assert (report.reply, report.footer) == ("", t("console.full", "en-US"))
         await console._commands.run("/privacy OPEN", message)
         assert (await console.say(line)).reply
+
+
+async def test_memories_are_searched_and_given_other_words(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        await typed(talk, "/memory teach Chess is on Fridays")
+        await typed(talk, "/memory teach Pizza is on Mondays")
+        found = await typed(talk, "/memory search chess")
+        assert "Chess is on Fridays" in found
+        assert "Pizza" not in found
+        assert await typed(talk, "/memory search zebra") == (
+            "I remember nothing here about \u201czebra\u201d."
+        )
+        number = (await talk.rows("SELECT min(id) AS id FROM memories"))[0]["id"]
+        told = await typed(talk, f"/memory edit {number} Chess is on Sundays")
+        assert told == "It says now: Chess is on Sundays"
+        assert "Chess is on Sundays" in await typed(talk, "/memory")
+        assert (await typed(talk, "/memory edit chess")).startswith("Please give the number")
+
+
+async def test_what_the_last_reply_changed_is_taken_back(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        console = Console(talk.app.services, talk.app.receiver, "en-US", out=None)
+        call = {"content": "Chess is on Fridays", "scope": "server_wide", "target": ""}
+        talk.model.queue(ToolCalls([("create_long_term_memory", call)]), Text("ok"))
+        line = ScriptLine(user="Ann", channel="general", text="chess is on Fridays")
+        assert (await console.say(line)).footer == "Saved: Chess is on Fridays"
+        message = console._message(line)
+        told = await console._commands.run("/undo", message)
+        assert told == "No longer kept: Chess is on Fridays"
+        assert await talk.rows("SELECT * FROM memories") == []
+        assert (await console._commands.run("/undo", message)).startswith("There is nothing left")

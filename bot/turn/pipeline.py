@@ -107,7 +107,10 @@ async def _answer(services: TurnServices, begun: Begun, underway: _Underway) -> 
         delivered = await request.delivery.finish(generated.text, footer=generated.footer)
     await effects(services, context, begun, generated, delivered)
     return TurnReport(
-        reply=generated.text, footer=generated.footer.text, tool_calls=generated.calls
+        reply=generated.text,
+        footer=generated.footer.text,
+        undoes=generated.footer.undoes,
+        tool_calls=generated.calls,
     )
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from bot.memory.changes import TurnKey
 from bot.tools.port import OutcomeName
 
 
@@ -15,8 +16,9 @@ class ToolReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnReport:
-    """The reply, the small line under it, and the tools that were called for it."""
+    """The reply, the small lines under it and what they undo, and the tools that were called."""
 
     reply: str
     footer: str = ""
+    undoes: TurnKey | None = None
     tool_calls: tuple[ToolReport, ...] = ()
