@@ -22,7 +22,7 @@ from bot.discord_io.commands import (
     require_speaker,
 )
 from bot.discord_io.forms import Confirm, TextForm
-from bot.discord_io.memory_lines import MemoryLines, mentioned
+from bot.discord_io.memory_lines import MemoryLines, mentioned, words_of
 from bot.discord_io.translation import text
 from bot.errors import UserError
 from bot.handoff.by_hand import LONGEST_MATTER, MOST_LINES
@@ -89,7 +89,7 @@ class MemoryCommands(
         lines = await self._lines(interaction)
         told = [line for block in await lines.blocks() for line in block[1:] or block]
         told += (await lines.working())[1:]
-        found = matching(words, told, lambda line: line)
+        found = matching(words, told, words_of)
         nothing = t("ui.memory.not_found", locale_of(interaction), words=words)
         await answer(interaction, "\n".join(found) or nothing)
 

@@ -1,5 +1,6 @@
 """What is remembered as lines for Discord: numbered, dated, with links to what was said."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +16,9 @@ from bot.memory.retelling import Reader, retell
 from bot.memory.working import Entry
 from bot.persona.personas import Persona
 from bot.turn.services import TurnServices
+
+
+_MARKUP = re.compile(r"\[[^\]\n]*\]\(https://[^)\s]*\)|<@\d+>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +171,11 @@ class MemoryLines:
 
     def _age(self, moment: datetime) -> str:
         return naturalize_time(self.services.clock.now(), moment, self.zone, self.locale)
+
+
+def words_of(line: str) -> str:
+    """What a line says, without its links and mentions."""
+    return _MARKUP.sub(" ", line)
 
 
 def mentioned(content: str) -> str:

@@ -81,6 +81,7 @@ async def test_search_finds_words_in_every_tier_and_nothing_else(stage: Stage) -
     await use(stage, "memory teach", text="chess is on Fridays", about="server")
     assert "green tea" in await use(stage, "memory search", words="teas green")
     assert "chess" in await use(stage, "memory search", words="CHESS")
+    assert "nothing here" in await use(stage, "memory search", words="source discord.com")
     answer = await use(stage, "memory search", words="zebra")
     assert answer == "I remember nothing here about “zebra”."
 
