@@ -17,7 +17,6 @@ from bot.memory.working import Entry
 from bot.persona.personas import Persona
 from bot.turn.services import TurnServices
 
-
 _MARKUP = re.compile(r"\[[^\]\n]*\]\(https://[^)\s]*\)|<@\d+>")
 
 
