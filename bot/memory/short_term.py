@@ -130,7 +130,8 @@ class ShortTermMemory:
             live = self._live(key)  # a capture or an update may have come while it was read
             if (stored := found.get(origin)) is not None:
                 entry = self._restored(origin, stored, live, now)
-                self._put(lineage, entry)
+                if entry.turns or entry.text:
+                    self._put(lineage, entry)
 
     def _restored(
         self,
@@ -139,7 +140,8 @@ class ShortTermMemory:
         live: ShortTermEntry | None,
         now: datetime,
     ) -> ShortTermEntry:
-        turns = tuple(t for t in stored.turns if not self._is_barred(t, stored.guild))
+        ended = _up_to_last_reply(stored.turns)
+        turns = tuple(t for t in ended if not self._is_barred(t, stored.guild))
         if live is not None:
             joined = _joined(turns, live.turns)[-self._config.stm_messages :]
             return replace(live, turns=joined, text=live.text or stored.text)
@@ -286,6 +288,12 @@ class ShortTermMemory:
             return None
         self._entries.move_to_end(key)
         return entry
+
+
+def _up_to_last_reply(turns: Sequence[Entry]) -> Sequence[Entry]:
+    """What is said after the last reply belongs to a turn that is under way, or was called off."""
+    replies = [place for place, turn in enumerate(turns, 1) if turn.persona is not None]
+    return turns[: replies[-1]] if replies else ()
 
 
 def _joined(before: Sequence[Entry], turns: Sequence[Entry]) -> tuple[Entry, ...]:
