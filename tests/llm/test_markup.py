@@ -1,11 +1,12 @@
 """Markup that a model writes as text is never seen, and its calls are read, however it streams."""
 
 import json
+import re
 import time
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from bot.errors import ModelFault
@@ -303,7 +304,9 @@ def test_text_without_markup_comes_at_once(text: str) -> None:
 
 
 @given(st.text(alphabet="ab <[{`\n|/>", max_size=60))
+@example("a <|b a|> <||> < |a|>")
 def test_what_is_no_markup_is_unchanged(text: str) -> None:
+    assume(not re.search(r"<\|[ab/]+\|>", text))  # has the shape of a special token
     assert read(text)[0] == text
 
 
