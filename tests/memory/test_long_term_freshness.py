@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.memory.changes import TurnKey
 from bot.memory.long_term import Kept
 from tests.memory.shelf import Shelf
 from tests.memory.test_long_term_changes import hold_at_sources
@@ -73,3 +74,56 @@ async def test_whoever_gave_up_waiting_leaves_a_fresh_read(
         await caller
     await shelf.written()
     assert await read(shelf, about) == after
+
+
+# --- undo
+
+
+async def changed_by_the_model(shelf: Shelf, about: str | None) -> TurnKey:
+    """A memory that said "likes tea" until the model changed it in a turn."""
+    kept = await shelf.keep("likes tea", about=about)
+    source, here = await shelf.source("Ann"), await shelf.listening()
+    assert source.message_id is not None
+    turn = TurnKey(message=source.message_id, lineage=here.lineage)
+    actor = shelf.actor("Ann")
+    await shelf.memory.update(kept.id, "likes snow", actor, source, here, turn=turn)
+    return turn
+
+
+async def undo(shelf: Shelf, turn: TurnKey) -> None:
+    await shelf.memory.undo(turn, shelf.actor("Ann"), await shelf.listening())
+
+
+@EVERY_SCOPE
+async def test_a_slow_reader_does_not_bring_back_what_was_undone(
+    shelf: Shelf, about: str | None
+) -> None:
+    turn = await changed_by_the_model(shelf, about)
+    go_on = threading.Event()
+    held = await hold_at_sources(shelf.talk.app.services.database._readers, go_on)
+    slow = asyncio.create_task(read(shelf, about))
+    await held.wait()
+    await undo(shelf, turn)
+    go_on.set()
+    assert await slow == ["likes snow"]
+    assert await read(shelf, about) == ["likes tea"]
+
+
+@EVERY_SCOPE
+async def test_whoever_gave_up_waiting_for_an_undo_leaves_a_fresh_read(
+    shelf: Shelf, about: str | None
+) -> None:
+    turn = await changed_by_the_model(shelf, about)
+    assert await read(shelf, about) == ["likes snow"]
+    loop = asyncio.get_running_loop()
+    caller = asyncio.ensure_future(undo(shelf, turn))
+
+    def give_up(sql: str) -> None:
+        if sql == "COMMIT":
+            loop.call_soon_threadsafe(caller.cancel)
+
+    await shelf.talk.app.services.database._writing.set_trace_callback(give_up)
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    await shelf.written()
+    assert await read(shelf, about) == ["likes tea"]
