@@ -182,7 +182,7 @@ class MemoryCommands(
         locale = locale_of(interaction)
         lines = "\n".join(f"`{memory.id}` {mentioned(memory.content)}" for memory in found)
         question = t("ui.memory.forget_all", locale, count=len(found), memories=lines)
-        await Confirm(t("ui.memory.forget_button", locale), agreed).ask(interaction, question)
+        await Confirm(t("ui.memory.forget_button", locale), agreed).send(interaction, question)
 
     @edit.autocomplete("memory")
     async def _editable(

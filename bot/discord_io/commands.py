@@ -93,8 +93,7 @@ async def answer(interaction: Interaction, text: str) -> None:
     """Answer a deferred command, for its author alone; what is long, in pages."""
     pages = list(split(text))
     if len(pages) > 1:
-        await Pages(pages, reader=interaction.user.id, locale=locale_of(interaction)).send(
-            interaction
-        )
+        pager = Pages(pages, reader=interaction.user.id, locale=locale_of(interaction))
+        await pager.open(interaction)
     else:
         await interaction.followup.send(pages[0], ephemeral=True)

@@ -5,7 +5,7 @@ from typing import Self, cast
 
 import discord
 
-from bot.background import Raised, settle
+from bot.discord_io.answer_view import AnswerView
 from bot.discord_io.command_tree import answer_error
 from bot.discord_io.commands import Interaction
 
@@ -41,37 +41,16 @@ class TextForm(discord.ui.Modal):
         await answer_error(interaction, error)
 
 
-class Confirm(discord.ui.View):
+class Confirm(AnswerView):
     """One button under a question that only its reader sees; without it nothing is done."""
 
     def __init__(self, label: str, agreed: Callable[[Interaction], Awaitable[None]]) -> None:
-        super().__init__(timeout=ASKED_FOR_S)
+        super().__init__(timeout_s=ASKED_FOR_S)
         self._agreed = agreed
-        self._message: discord.Message | None = None
         self.yes.label = label
-
-    async def ask(self, interaction: discord.Interaction, question: str) -> None:
-        """Answer a deferred command with the question."""
-        self._message = await interaction.followup.send(
-            question, view=self, ephemeral=True, wait=True
-        )
 
     @discord.ui.button(style=discord.ButtonStyle.danger)
     async def yes(self, interaction: discord.Interaction, _: discord.ui.Button[Self]) -> None:
         self.stop()
         await interaction.response.edit_message(view=None)
         await self._agreed(cast("Interaction", interaction))
-
-    async def on_timeout(self) -> None:
-        """The button goes."""
-        if self._message is not None:
-            outcome = await settle(self._message.edit(view=None))
-            if isinstance(outcome, Raised) and not isinstance(outcome.error, discord.HTTPException):
-                raise outcome.error
-
-    async def on_error(
-        self, interaction: discord.Interaction, error: Exception, item: discord.ui.Item[Self], /
-    ) -> None:
-        """What does not work is told in words."""
-        del item
-        await answer_error(interaction, error)

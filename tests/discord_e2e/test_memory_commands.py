@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from bot.discord_io import paging
 from tests.discord_e2e.stage import Stage
 from tests.discord_e2e.test_commands import newest_number, use
 from tests.discord_e2e.test_memory import UPDATE, memories, teach
@@ -71,6 +72,18 @@ async def test_long_answers_have_pages_that_are_turned(stage: Stage) -> None:
     pressed = await stage.discord.click(stage.discord.alice, answer, "Back")
     await pressed.answered()
     await stage.discord.wait_for(lambda: answer.content == seen[1])
+
+
+async def test_the_buttons_go_when_nobody_turns_the_pages(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paging, "TURNED_FOR_S", 0.05)
+    for sign in "abc":
+        await use(stage, "memory teach", text=f"{sign * 900}", about="me")
+    used = await stage.discord.slash(stage.discord.alice, stage.discord.general, "memory show")
+    answer = await used.reply()
+    await stage.discord.wait_for(lambda: not answer.components)
+    assert "ccc" in answer.content
 
 
 # --- search

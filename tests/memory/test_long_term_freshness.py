@@ -36,6 +36,21 @@ async def read(shelf: Shelf, about: str | None) -> list[str]:
     return await (shelf.of_server() if about is None else shelf.about(about))
 
 
+async def give_up_waiting(shelf: Shelf, write: Awaitable[object]) -> None:
+    """Cancel whoever waits for a write at the moment of its commit; it is written all the same."""
+    loop = asyncio.get_running_loop()
+    caller = asyncio.ensure_future(write)
+
+    def give_up(sql: str) -> None:
+        if sql == "COMMIT":
+            loop.call_soon_threadsafe(caller.cancel)
+
+    await shelf.talk.app.services.database._writing.set_trace_callback(give_up)
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    await shelf.written()
+
+
 @EVERY_WRITE
 @EVERY_SCOPE
 async def test_a_slow_reader_does_not_bring_the_past_back(
@@ -62,17 +77,7 @@ async def test_whoever_gave_up_waiting_leaves_a_fresh_read(
     change, after = WRITES[write]
     kept = await shelf.keep("likes tea", about=about)
     assert await read(shelf, about) == ["likes tea"]
-    loop = asyncio.get_running_loop()
-    caller = asyncio.ensure_future(change(shelf, kept, about))
-
-    def give_up(sql: str) -> None:
-        if sql == "COMMIT":
-            loop.call_soon_threadsafe(caller.cancel)
-
-    await shelf.talk.app.services.database._writing.set_trace_callback(give_up)
-    with pytest.raises(asyncio.CancelledError):
-        await caller
-    await shelf.written()
+    await give_up_waiting(shelf, change(shelf, kept, about))
     assert await read(shelf, about) == after
 
 
@@ -115,15 +120,5 @@ async def test_whoever_gave_up_waiting_for_an_undo_leaves_a_fresh_read(
 ) -> None:
     turn = await changed_by_the_model(shelf, about)
     assert await read(shelf, about) == ["likes snow"]
-    loop = asyncio.get_running_loop()
-    caller = asyncio.ensure_future(undo(shelf, turn))
-
-    def give_up(sql: str) -> None:
-        if sql == "COMMIT":
-            loop.call_soon_threadsafe(caller.cancel)
-
-    await shelf.talk.app.services.database._writing.set_trace_callback(give_up)
-    with pytest.raises(asyncio.CancelledError):
-        await caller
-    await shelf.written()
+    await give_up_waiting(shelf, undo(shelf, turn))
     assert await read(shelf, about) == ["likes tea"]
