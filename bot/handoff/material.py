@@ -23,7 +23,7 @@ LONGEST_ENTRY = 2_000
 """Characters that are shown of one entry; the middle of a longer one is left out."""
 LONGEST_KNOWN = 500
 """Characters that are shown of what the ledger holds already: a matter, or a line of it."""
-HANDLE = re.compile(r"(?<![A-Za-z0-9_])[EP][1-9][0-9]{0,5}(?![A-Za-z0-9_])")
+HANDLE = re.compile(r"[EP](?<![A-Za-z0-9_][EP])[1-9][0-9]{0,5}(?![A-Za-z0-9_])")
 """What stands for an entry or a matter between a prompt and its answer."""
 
 

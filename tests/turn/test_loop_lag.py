@@ -86,7 +86,7 @@ async def test_a_turn_with_everything_in_it_leaves_the_loop_free(tmp_path: Path)
     worst: list[float] = []
     async with open_talk(tmp_path, environ=ROOMY) as talk:
         await fill(talk)
-        for number in range(3):  # whoever else uses this machine is late at times, not always
+        for number in range(5):  # whoever else uses this machine is late at times, not always
             fact = {"content": f"Person0 told fact number {number}", "target": ""}
             talk.model.queue(
                 ToolCalls([("create_long_term_memory", fact)], text="One moment."),
