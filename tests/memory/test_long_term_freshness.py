@@ -9,6 +9,8 @@ import pytest
 
 from bot.memory.changes import TurnKey
 from bot.memory.long_term import Kept
+from bot.turn.messages import Undeliverable
+from tests.fakes import Text, ToolCalls
 from tests.memory.shelf import Shelf
 from tests.memory.test_long_term_changes import hold_at_sources
 from tests.talk import open_talk
@@ -122,3 +124,34 @@ async def test_whoever_gave_up_waiting_for_an_undo_leaves_a_fresh_read(
     assert await read(shelf, about) == ["likes snow"]
     await give_up_waiting(shelf, undo(shelf, turn))
     assert await read(shelf, about) == ["likes tea"]
+
+
+# --- the notice: the line under the reply that says what was changed
+
+CALLS: dict[str, tuple[str, dict[str, str]]] = {
+    "create": ("create_long_term_memory", {"content": "likes rain"}),
+    "update": ("update_long_term_memory", {"id": "M1", "content": "likes snow"}),
+    "forget": ("update_long_term_memory", {"id": "M1", "content": ""}),
+}
+
+
+@pytest.mark.parametrize("fault", [Undeliverable("no permission"), RuntimeError("a bug")])
+@EVERY_WRITE
+@EVERY_SCOPE
+async def test_a_notice_that_raises_leaves_a_fresh_read(
+    shelf: Shelf, write: str, about: str | None, fault: Exception
+) -> None:
+    talk, (_, after) = shelf.talk, WRITES[write]
+    await shelf.keep("likes tea", about=about)
+    assert await read(shelf, about) == ["likes tea"]
+    tool, arguments = CALLS[write]
+    if write == "create":
+        arguments = {**arguments, "scope": "target_user" if about else "server_wide"}
+    talk.model.queue(ToolCalls([(tool, arguments)]), Text("ok"))
+    asked = "please remember this: she likes rain, no, likes snow"
+    await talk.take(talk.message("Ann", asked), fails=fault)
+    assert await read(shelf, about) == after
+    talk.model.queue(Text("I see"))
+    await talk.say("Ann", "what do you know?")
+    assert all(f'"{text}"' in talk.prompt.system for text in after)
+    assert ("likes tea" in talk.prompt.system) == (write != "forget")
