@@ -3,34 +3,24 @@
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from bot.memory.intent._pack import Pack
 
 
-@dataclass(frozen=True, slots=True)
-class _Unspaced:
-    """The anchors of one pack in a script without spaces, and the signs with which they begin."""
-
-    pack: Pack
-    first: frozenset[str]
-    any_of_them: re.Pattern[str]
-
-
 class AnchorIndex:
-    """The anchors of all packs; those in spaced scripts by their longest word."""
+    """The anchors of all packs, by their longest word; in scripts without spaces by two signs."""
 
     def __init__(self, packs: Sequence[Pack]) -> None:
         self._by_word: dict[str, list[tuple[Pack, frozenset[str]]]] = defaultdict(list)
-        self._unspaced: list[_Unspaced] = []
+        self._by_start: dict[tuple[str, str], dict[str, list[Pack]]]
+        self._by_start = defaultdict(lambda: defaultdict(list))
         for pack in packs:
             for words in pack.anchors.spaced:
                 self._by_word[max(words, key=len)].append((pack, frozenset(words)))
-            phrases = pack.anchors.unspaced
-            if phrases:
-                first = frozenset(phrase[0] for phrase in phrases)
-                any_of_them = re.compile("|".join(map(re.escape, phrases)))
-                self._unspaced.append(_Unspaced(pack, first, any_of_them))
+            for phrase in pack.anchors.unspaced:
+                self._by_start[phrase[0], phrase[1]][phrase].append(pack)
+        firsts, seconds = (re.escape("".join(signs)) for signs in zip(*self._by_start, strict=True))
+        self._starts = re.compile(f"([{firsts}])(?=([{seconds}]))")
 
     def found(self, text: str, words: set[str]) -> Mapping[Pack, set[str]]:
         """What stands of them in a folded text, for each pack; of several words the longest.
@@ -42,11 +32,10 @@ class AnchorIndex:
             for pack, phrase in self._by_word[word]:
                 if phrase <= words:
                     found[pack].add(word)
-        if not text.isascii():
-            signs = set(text)
-            for one in self._unspaced:
-                if not signs.isdisjoint(one.first):
-                    phrases = one.any_of_them.findall(text)
-                    if phrases:
-                        found[one.pack].update(phrases)
+        starts = () if text.isascii() else self._by_start.keys() & self._starts.findall(text)
+        for start in starts:
+            for phrase, packs in self._by_start[start].items():
+                if phrase in text:
+                    for pack in packs:
+                        found[pack].add(phrase)
         return found

@@ -18,6 +18,9 @@ MARKS = ",:?@"
 
 _APOSTROPHES = re.compile("['’‘ʼ´]")
 _ACCENTED = re.compile("[\u00e0-\u024f\u0300-\u036f\u0451\u1e00-\u1eff]+")
+_MAY_CHANGE = re.compile(
+    "[^\0-\x7f\u0430-\u044f\u3041-\u3096\u30a1-\u30fe\u4e00-\u9fff\uac00-\ud7a3]"
+)
 _HALF_WIDTH_VOICED = re.compile("[ﾞﾟ]")
 _LETTER_RUN = re.compile(r"([a-z])\1{2,}")
 
@@ -33,9 +36,9 @@ _QUOTED = re.compile(
     r'"[^"\n]*"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|「[^」\n]*」|『[^』\n]*』|《[^》\n]*》|‘[^’\n]*’(?!\w)'
 )
 _QUOTE_MARKS = '"“„«「『《‘'
-_SINGLE_QUOTED = re.compile(r"(?<![\w'])'(?:[^'\n]|(?<=\w)'(?=\w))+'(?!\w)")
+_SINGLE_QUOTED = re.compile(r"'(?<![\w']')(?:[^'\n]|(?<=\w)'(?=\w))+'(?!\w)")
 
-_HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
+_HYPHEN = re.compile(r"-(?<=\w-)(?=\w)")
 _LATE_QUESTION = re.compile(r"[.!]+\?")
 _TOKEN = re.compile(r"[:?@]|[^\W_]+|[^\w\s:?@]+")
 
@@ -47,9 +50,8 @@ def fold(text: str) -> str:
         if not unicodedata.is_normalized("NFC", text) or _HALF_WIDTH_VOICED.search(text):
             text = unicodedata.normalize("NFKC", text)
         # One pass for each distinct letter that changes: half the time of folding the text itself.
-        for letter in set(text):
-            if letter > "\x7f" and (plain := _plain(letter)) != letter:
-                text = text.replace(letter, plain)
+        for letter in set(_MAY_CHANGE.findall(text)):
+            text = text.replace(letter, _plain(letter))
     return _LETTER_RUN.sub(r"\1", text) if any(run in text for run in _RUNS) else text
 
 
