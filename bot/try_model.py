@@ -130,6 +130,11 @@ def _own(config: Config, local: LocalModel) -> ProviderSettings:
     )
 
 
+def _words_for_yes(locale: str) -> set[str]:
+    """What agrees, in the language of the question and in English."""
+    return {word for one in (locale, "en-US") for word in t("local.yes", one).split()}
+
+
 async def _embedded(wishes: ModelWishes, screen: Screen, locale: str) -> Path:
     """The embedded model's file; the person is asked before it is downloaded."""
     folder = platformdirs.user_cache_path("madeleine")
@@ -141,7 +146,7 @@ async def _embedded(wishes: ModelWishes, screen: Screen, locale: str) -> Path:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise StartupError("local.needs_yes")
         answer = screen.input(t("local.ask", locale) + " ")
-        if answer.strip().casefold() not in {"y", "yes", "s", "sim", "はい"}:
+        if answer.strip().casefold() not in _words_for_yes(locale):
             raise StartupError("local.declined")
     with ProgressBar(
         TextColumn("{task.description}"),

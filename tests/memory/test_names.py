@@ -99,8 +99,8 @@ def test_a_broken_reference_is_left_alone() -> None:
 
 
 def test_people_are_found_by_name_in_any_case() -> None:
-    names = [("Ann", ANN), ("Straße", BOB), ("木村", CLEO), ("Dan", DAN)]
-    text = "ANN went to STRASSE with 木村さん; Dance"
+    names = [("Ann", ANN), ("Großmann", BOB), ("木村", CLEO), ("Dan", DAN)]
+    text = "ANN went to GROSSMANN with 木村さん; Dance"
     assert named_people(text, names) == {ANN, BOB, CLEO}
 
 
