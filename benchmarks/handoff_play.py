@@ -149,7 +149,7 @@ class _Stage:
             place=place,
             origin=origin,
             persona=persona,
-            audience=await services.origins.audience_in(origin),
+            audience=await services.audiences.of_room(origin),
             roster=Roster.of(people, own_names=(persona.name,), someone="someone"),
             budget=min(plan.working_memory, plan.prompt - blocks),
         )

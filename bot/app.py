@@ -32,6 +32,8 @@ from bot.memory.short_term import ShortTermMemory
 from bot.memory.short_term_rows import ShortTermRows
 from bot.memory.working import WorkingMemory
 from bot.persona.personas import Personas
+from bot.privacy.audiences import Audiences
+from bot.privacy.hearing import NoRooms, RoomDirectory
 from bot.privacy.levels import Levels, PrivacyLevel
 from bot.privacy.origins import Origins
 from bot.storage.database import Database
@@ -73,9 +75,11 @@ async def open_application(
     *,
     clock: Clock | None = None,
     own_identity: Callable[[], UserId | None],
+    rooms: RoomDirectory | None = None,
 ) -> AsyncGenerator[Application, None]:
     """Open the database and build the application; closes it all again, turns last to first.
 
+    `rooms`: who reads which room now; without it every room hears itself alone.
     Raises StartupError where the database cannot be opened.
     """
     clock = clock or SystemClock()
@@ -100,6 +104,7 @@ async def open_application(
                 router=router,
                 background=background,
                 own_identity=own_identity,
+                rooms=rooms or NoRooms(),
             )
         )
         turn_rows = TurnRows(database, clock)
@@ -138,6 +143,7 @@ class _Ground:
     router: Router
     background: TaskOwner
     own_identity: Callable[[], UserId | None]
+    rooms: RoomDirectory
 
 
 def _services(ground: _Ground) -> tuple[TurnServices, ShortTermRows]:
@@ -154,6 +160,7 @@ def _services(ground: _Ground) -> tuple[TurnServices, ShortTermRows]:
     allowance = Allowance(database, clock, config.budgets)
     active = timedelta(hours=config.context.active_channel_hours)
     rings = Rings(clock, levels, size=config.context.ring_messages, active=active)
+    origins = Origins(database, clock)
     handoff, by_hand = _handoff(ground, people, levels, features, settings, rings, allowance)
     services = TurnServices(
         config=config,
@@ -162,7 +169,8 @@ def _services(ground: _Ground) -> tuple[TurnServices, ShortTermRows]:
         features=features,
         settings=settings,
         levels=levels,
-        origins=Origins(database),
+        origins=origins,
+        audiences=Audiences(origins, ground.rooms),
         people=people,
         personas=Personas(database, clock, default_name=DEFAULT_NAME),
         working=WorkingMemory(database),

@@ -6,7 +6,7 @@ Who may hear is decided in privacy.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.identifiers import ChannelId, GuildId, OriginId
+from bot.identifiers import ChannelId, GuildId, OriginId, UserId
 
 DIRECT_MESSAGES = GuildId(0)
 """Stands in the guild's place for everything that belongs to no server."""
@@ -45,7 +45,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """A stored place: one row of `origins`."""
+    """A stored place: one row of `origins`.
+
+    `open_to_everyone`: nobody on the server was kept out when this was seen last.
+    """
 
     id: OriginId
     kind: OriginKind
@@ -53,6 +56,7 @@ class Origin:
     channel_id: ChannelId
     parent_id: OriginId | None
     open_to_everyone: bool
+    is_deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +64,14 @@ class Audience:
     """The origins that may be heard where a reply will stand; computed once a turn.
 
     `here` is always among `heard`. A read without an audience does not exist outside privacy.
+    `listener` is set where one person alone reads the reply; what is known about them is heard
+    from `to_listener` too.
     """
 
     here: OriginId
     heard: frozenset[OriginId]
+    listener: UserId | None = None
+    to_listener: frozenset[OriginId] = frozenset()
 
     def __post_init__(self) -> None:
         if self.here not in self.heard:

@@ -236,5 +236,5 @@ class ConsoleCommands:
     async def _listening(self, message: IncomingMessage) -> Listening:
         origin = await self._services.origins.of(message.place)
         persona = await self._services.personas.main(message.place.guild_key)
-        audience = await self._services.origins.audience_in(origin)
+        audience = await self._services.audiences.of_person(origin, message.author.id)
         return Listening(server=origin.guild_id, lineage=persona.lineage, audience=audience)

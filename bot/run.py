@@ -11,6 +11,7 @@ from bot.app import Application, open_application, router_settings
 from bot.config import Config, resolve_token, run_faults
 from bot.discord_io.client import MadeleineBot, OwnIdentity
 from bot.discord_io.pacing import CALL_FAILED
+from bot.discord_io.rooms import DiscordRooms
 from bot.errors import ConfigError, StartupError
 
 log = logging.getLogger(__name__)
@@ -26,9 +27,9 @@ async def run_discord(config: Config, environ: Mapping[str, str]) -> int:
     if faults:
         raise ConfigError(faults)
     token = resolve_token(config, environ).get_secret_value()
-    identity = OwnIdentity()
+    identity, rooms = OwnIdentity(), DiscordRooms()
     routes = router_settings(config, environ)
-    async with open_application(config, routes, own_identity=identity) as app:
+    async with open_application(config, routes, own_identity=identity, rooms=rooms) as app:
         bot = MadeleineBot(
             config=config,
             services=app.services,
@@ -37,6 +38,7 @@ async def run_discord(config: Config, environ: Mapping[str, str]) -> int:
             state=app.state,
             background=app.background,
             identity=identity,
+            rooms=rooms,
         )
         told_to_stop = _stop_event()
         connection = asyncio.create_task(bot.start(token))

@@ -11,6 +11,7 @@ from bot.config import Config
 from bot.console import HOME, Console
 from bot.console_script import read_script
 from bot.i18n import t
+from bot.privacy.hearing import OpenRooms
 from bot.try_model import ModelWishes, chosen_model
 from bot.turn.prefill import prefill
 
@@ -27,7 +28,7 @@ async def try_console(
         list(read_script(script))  # a fault in it is told before a model is started
     async with (
         chosen_model(config, wishes, environ, locale) as routes,
-        open_application(config, routes, own_identity=lambda: None) as app,
+        open_application(config, routes, own_identity=lambda: None, rooms=OpenRooms()) as app,
     ):
         close_s = config.discord.shutdown_close_ms / 1000
         if script is not None:

@@ -197,7 +197,7 @@ class Talk:
         listening = Listening(
             server=origin.guild_id,
             lineage=(await services.personas.main(place.guild_key)).lineage,
-            audience=await services.origins.audience_in(origin),
+            audience=await services.audiences.of_room(origin),
         )
         said_by = self.person(by).id
         new = NewMemory(

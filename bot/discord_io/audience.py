@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import discord
 
 from bot.audience import OriginKind, Place
+from bot.discord_io.rooms import readers_of
 from bot.identifiers import ChannelId, GuildId
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def place_of(channel: "MessageableChannel | GuildChannel") -> Place:
         kind=OriginKind.CHANNEL,
         guild_id=GuildId(channel.guild.id),
         channel_id=ChannelId(channel.id),
-        open_to_everyone=_is_open_to_everyone(channel),
+        open_to_everyone=readers_of(channel).are_everybody,
         name=channel.name,
     )
 
@@ -36,7 +37,7 @@ def _thread(thread: discord.Thread) -> Place:
         guild_id=GuildId(thread.guild.id),
         channel_id=ChannelId(thread.id),
         parent_id=ChannelId(thread.parent_id),
-        open_to_everyone=not is_private and parent is not None and _is_open_to_everyone(parent),
+        open_to_everyone=not is_private and parent is not None and readers_of(parent).are_everybody,
         name=thread.name,
     )
 
@@ -49,23 +50,3 @@ def _unknown(channel: discord.PartialMessageable) -> Place:
         guild_id=None if guild_id is None else GuildId(guild_id),
         channel_id=ChannelId(channel.id),
     )
-
-
-def _is_open_to_everyone(channel: "GuildChannel") -> bool:
-    """Whether @everyone may view the channel and its past, and no role or member is denied that.
-
-    A channel synchronised with its category has the category's overwrites as its own.
-    """
-    everyone = channel.guild.default_role
-    base = everyone.permissions
-    if base.administrator:
-        return True
-    others = [one for target, one in channel.overwrites.items() if target.id != everyone.id]
-    if any(one.view_channel is False or one.read_message_history is False for one in others):
-        return False
-    own = channel.overwrites_for(everyone)
-    may_view = base.view_channel if own.view_channel is None else own.view_channel
-    may_read_past = own.read_message_history
-    if may_read_past is None:
-        may_read_past = base.read_message_history
-    return may_view and may_read_past

@@ -13,6 +13,7 @@ from bot.discord_io.command_tree import MadeleineTree
 from bot.discord_io.delivery import DiscordDelivery
 from bot.discord_io.intake import DiscordHistory, SeenMessages, to_incoming
 from bot.discord_io.pacing import Pacing
+from bot.discord_io.rooms import DiscordRooms
 from bot.discord_io.translation import CatalogueTranslator
 from bot.identifiers import UserId
 from bot.storage.state import ApplicationState
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 COGS = (
     "cogs.chat",
     "cogs.rooms",
+    "cogs.rights",
     "cogs.memory",
     "cogs.undo",
     "cogs.features",
@@ -68,6 +70,7 @@ class MadeleineBot(commands.Bot):
         state: ApplicationState,
         background: TaskOwner,
         identity: OwnIdentity,
+        rooms: DiscordRooms,
     ) -> None:
         super().__init__(
             command_prefix=commands.when_mentioned,  # asked for by the library; see on_message
@@ -87,6 +90,7 @@ class MadeleineBot(commands.Bot):
         self.past = DiscordHistory(self, default_locale=config.locale.default)
         self._pacing = Pacing(config.delivery.edit_interval_ms / 1000)
         self._identity = identity
+        self.rooms = rooms
         self._state = state
 
     @property
@@ -114,6 +118,7 @@ class MadeleineBot(commands.Bot):
     async def setup_hook(self) -> None:
         """Once logged in: load the cogs, and tell Discord of the commands if they changed."""
         self._identity.user = UserId(self.us.id)
+        self.rooms.client = self
         for cog in COGS:
             await self.load_extension(cog)
         await self.tree.set_translator(CatalogueTranslator())
@@ -126,6 +131,7 @@ class MadeleineBot(commands.Bot):
     async def on_connect(self) -> None:
         """A new session: what was said since the last one ended was not told to us."""
         self.services.rings.doubt_all()
+        self.rooms.forget_all()
 
     async def on_ready(self) -> None:
         """All servers have been told to us."""

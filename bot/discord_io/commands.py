@@ -49,11 +49,13 @@ async def origin_of(interaction: Interaction) -> Origin:
 
 
 async def listening_of(interaction: Interaction) -> Listening:
-    """From where a command reads memories: the room where it was given."""
+    """From where a command reads memories: all that whoever gave it can read."""
     services = interaction.client.services
+    if isinstance(interaction.user, discord.Member):
+        interaction.client.rooms.meet(interaction.user)
     origin = await origin_of(interaction)
     persona = await services.personas.main(origin.guild_id)
-    audience = await services.origins.audience_in(origin)
+    audience = await services.audiences.of_person(origin, UserId(interaction.user.id))
     return Listening(server=origin.guild_id, lineage=persona.lineage, audience=audience)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from bot.audience import Audience
-from bot.identifiers import GLOBAL_LINEAGE, GuildId, LineageId, UserId
+from bot.identifiers import GLOBAL_LINEAGE, GuildId, LineageId, OriginId, UserId
 from bot.memory.long_term_rows import Memory, Scope
 from bot.memory.references import referenced_people
 
@@ -27,8 +27,9 @@ class Listening:
 
     def hears(self, memory: Memory) -> bool:
         """Whether a memory belongs to this lineage (or all) and one of its sources is heard."""
+        heard = self._heard(memory)
         return memory.lineage in (self.lineage, GLOBAL_LINEAGE) and any(
-            source.origin in self.audience.heard for source in memory.sources
+            source.origin in heard for source in memory.sources
         )
 
     def as_heard(self, memory: Memory) -> Memory:
@@ -36,7 +37,8 @@ class Listening:
 
         Nor is what it said before, unless that was told here too.
         """
-        heard = [s for s in memory.sources if s.origin in self.audience.heard]
+        origins = self._heard(memory)
+        heard = [source for source in memory.sources if source.origin in origins]
         return replace(
             memory,
             author=heard[0].said_by,
@@ -46,9 +48,19 @@ class Listening:
             former=tuple(
                 former
                 for former in memory.former
-                if any(source.origin in self.audience.heard for source in former.sources)
+                if any(source.origin in origins for source in former.sources)
             ),
         )
+
+    def _heard(self, memory: Memory) -> frozenset[OriginId]:
+        """Where a source of this memory may stand: memories of a server stay there.
+
+        But whoever listens alone hears what is known of themselves on their servers too.
+        """
+        if memory.server == self.server:
+            return self.audience.heard
+        is_own = memory.scope is Scope.PERSONAL and memory.subject == self.audience.listener
+        return self.audience.to_listener if is_own else frozenset()
 
 
 def is_about(memory: Memory, user: UserId) -> bool:

@@ -67,13 +67,13 @@ class LongTermMemory:
         """What is known about a person here, last changed first; nothing unless they are OPEN."""
         if self._levels.of(user, listening.server) is not PrivacyLevel.OPEN:
             return ()
-        return await self.held_about(user, listening)
+        known = await self.held_about(user, listening)
+        return tuple(m for m in known if self._levels.of(user, m.server) is PrivacyLevel.OPEN)
 
     async def held_about(self, user: UserId, listening: Listening) -> tuple[Memory, ...]:
         """The same for the person's own eyes: whatever their level, they see what is kept."""
         known = await self._of_user.get(user, lambda: rows.read_personal(self._database, user))
-        here = (m for m in known if m.server == listening.server and listening.hears(m))
-        return tuple(map(listening.as_heard, here))
+        return tuple(map(listening.as_heard, filter(listening.hears, known)))
 
     async def find(self, memory: MemoryId, listening: Listening) -> Memory:
         """One memory by its number. Raises MemoryRefused where it is not heard here."""
@@ -247,7 +247,7 @@ async def _reword(
 
 async def _find(db: Snapshot, memory: MemoryId, listening: Listening) -> Memory:
     found = await rows.read_one(db, memory)
-    if found is None or found.server != listening.server or not listening.hears(found):
+    if found is None or not listening.hears(found):
         raise MemoryRefused("not_found", id=memory)
     return found
 

@@ -1,11 +1,14 @@
-"""Where things were said: the stored places, and who of them is heard where."""
+"""Where things were said: the stored places."""
 
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from bot.audience import Audience, Origin, OriginKind, Place
-from bot.identifiers import ChannelId, GuildId, OriginId
+from bot.audience import DIRECT_MESSAGES, Origin, OriginKind, Place
+from bot.clock import Clock, to_ms
+from bot.identifiers import ChannelId, GuildId, OriginId, UserId
+from bot.privacy.hearing import Known, ServerRooms
+from bot.storage.cache import VersionedCache
 from bot.storage.database import Database
 from bot.storage.statements import Row, Snapshot, Transaction
 from bot.storage.writer import Job
@@ -16,8 +19,10 @@ _Key = tuple[OriginKind, ChannelId]
 class Origins:
     """Gives every place its row, once."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
+        self._clock = clock
+        self._in_server: VersionedCache[GuildId, tuple[Known, ...]] = VersionedCache()
         self._known: dict[tuple[OriginKind, ChannelId], tuple[Place, Origin]] = {}
 
     async def of(self, place: Place) -> Origin:
@@ -33,7 +38,7 @@ class Origins:
             return known[1]
         origin = await self._database.read(lambda db: _up_to_date(db, unnamed))
         if origin is None:  # a database that cannot be written need not be, for a room it knows
-            origin = await self._database.write(_keep_job(unnamed))
+            origin = await self._database.write(self._keep_job(unnamed))
         self._known[key] = (unnamed, origin)
         return origin
 
@@ -64,12 +69,74 @@ class Origins:
         """The origin that stands for a whole server: what is said there is for all its rooms."""
         return await self.of(server_place(guild))
 
-    async def audience_in(self, origin: Origin) -> Audience:
-        """Who is heard in a room: the room itself, and what was told to the whole server."""
-        heard = {origin.id}
-        if origin.kind is not OriginKind.DIRECT:
-            heard.add((await self.of_server(origin.guild_id)).id)
-        return Audience(here=origin.id, heard=frozenset(heard))
+    async def in_server(self, guild: GuildId) -> tuple[Known, ...]:
+        """Every origin that a server has so far; the same object until one changes."""
+        return await self._in_server.get(guild, lambda: self._read_server(guild))
+
+    async def servers_that_know(self, person: UserId) -> tuple[GuildId, ...]:
+        """The servers in which something is remembered about a person."""
+        rows = await self._database.fetch_all(
+            "SELECT DISTINCT server_id FROM personal_memories WHERE user_id = ? AND server_id != ?",
+            (person, DIRECT_MESSAGES),
+        )
+        return tuple(GuildId(row["server_id"]) for row in rows)
+
+    async def compare(self, guild: GuildId, rooms: ServerRooms, *, witnessed: bool) -> None:
+        """Bring what is stored of a server's rooms up to date with how they are now.
+
+        A channel that is gone stays open to everyone if it was that, where its end was `witnessed`;
+        else it may have been closed before, and nobody hears it any more.
+        """
+        changed = [
+            (known.origin.id, is_open, is_deleted)
+            for known in await self.in_server(guild)
+            if known.origin.kind is not OriginKind.SERVER
+            for is_open, is_deleted in (_as_it_is(known, rooms, witnessed=witnessed),)
+            if (is_open, is_deleted) != (known.origin.open_to_everyone, known.origin.is_deleted)
+        ]
+        if not changed:
+            return
+        now = to_ms(self._clock.now())
+
+        async def job(tx: Transaction) -> None:
+            for origin, is_open, is_deleted in changed:
+                await tx.execute(
+                    "UPDATE origins SET open_to_everyone = ?, deleted_at = ? WHERE id = ?",
+                    (is_open, now if is_deleted else None, origin),
+                )
+            tx.after_commit(lambda: self._in_server.invalidate(guild))
+            tx.after_commit(self._known.clear)
+
+        await self._database.write(job)
+
+    def _keep_job(self, place: Place) -> Job[Origin]:
+        async def job(tx: Transaction) -> Origin:
+            tx.after_commit(lambda: self._in_server.invalidate(place.guild_key))
+            return await keep_origin(tx, place)
+
+        return job
+
+    async def _read_server(self, guild: GuildId) -> tuple[Known, ...]:
+        rows = await self._database.fetch_all(
+            "SELECT origins.*, parents.channel_id AS room FROM origins"
+            " LEFT JOIN origins AS parents ON parents.id = origins.parent_id"
+            " WHERE origins.guild_id = ? ORDER BY origins.id",
+            (guild,),
+        )
+        return tuple(
+            Known(origin=_origin(row), room=ChannelId(row["room"] or row["channel_id"]))
+            for row in rows
+        )
+
+
+def _as_it_is(known: Known, rooms: ServerRooms, *, witnessed: bool) -> tuple[bool, bool]:
+    """Whether a room is open to everyone, and whether it is gone."""
+    readers = rooms.of(known.room)
+    if readers is not None:
+        is_private = known.origin.kind is OriginKind.PRIVATE_THREAD
+        return readers.are_everybody and not is_private, False
+    keeps = known.origin.is_deleted or witnessed
+    return known.origin.open_to_everyone and keeps, True
 
 
 def server_place(guild: GuildId) -> Place:
@@ -77,13 +144,6 @@ def server_place(guild: GuildId) -> Place:
     return Place(
         kind=OriginKind.SERVER, guild_id=guild, channel_id=ChannelId(guild), open_to_everyone=True
     )
-
-
-def _keep_job(place: Place) -> Job[Origin]:
-    async def job(tx: Transaction) -> Origin:
-        return await keep_origin(tx, place)
-
-    return job
 
 
 async def keep_origin(tx: Transaction, place: Place) -> Origin:
@@ -100,7 +160,8 @@ async def keep_origin(tx: Transaction, place: Place) -> Origin:
     await tx.execute(
         "INSERT INTO origins (guild_id, channel_id, kind, parent_id, open_to_everyone)"
         " VALUES (?, ?, ?, ?, ?) ON CONFLICT (kind, channel_id) DO UPDATE SET"
-        " parent_id = excluded.parent_id, open_to_everyone = excluded.open_to_everyone",
+        " parent_id = excluded.parent_id, open_to_everyone = excluded.open_to_everyone,"
+        " deleted_at = NULL",
         (place.guild_key, place.channel_id, place.kind, parent_id, place.open_to_everyone),
     )
     origin = await _known(tx, place)
@@ -112,7 +173,7 @@ async def keep_origin(tx: Transaction, place: Place) -> Origin:
 async def _up_to_date(db: Snapshot, place: Place) -> Origin | None:
     """The stored origin of a place, where its row still says what the place is."""
     origin = await _known(db, place)
-    if origin is None or origin.open_to_everyone != place.open_to_everyone:
+    if origin is None or origin.is_deleted or origin.open_to_everyone != place.open_to_everyone:
         return None
     if place.parent_id is None:
         return origin if origin.parent_id is None else None
@@ -135,4 +196,5 @@ def _origin(row: Row) -> Origin:
         channel_id=ChannelId(row["channel_id"]),
         parent_id=None if row["parent_id"] is None else OriginId(row["parent_id"]),
         open_to_everyone=bool(row["open_to_everyone"]),
+        is_deleted=row["deleted_at"] is not None,
     )

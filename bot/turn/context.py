@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from bot.audience import Audience, Origin
+from bot.audience import Audience, Origin, OriginKind
 from bot.features import Flag
 from bot.i18n import t
 from bot.identifiers import LedgerId, MessageId, UserId
@@ -98,7 +98,7 @@ async def read_context(services: TurnServices, request: TurnRequest, begun: Begu
     message that started it is gone, the queue is ending the turn.)
     """
     guild = begun.origin.guild_id
-    audience = await services.origins.audience_in(begun.origin)
+    audience = await _audience(services, request, begun.origin)
     listening = Listening(server=guild, lineage=begun.persona.lineage, audience=audience)
     entries = await services.working.entries(audience, begun.persona.lineage)
     request = as_it_stands(services, request) or request
@@ -146,6 +146,13 @@ async def read_context(services: TurnServices, request: TurnRequest, begun: Begu
         now=services.clock.now(),
         zone=await services.settings.zone(guild),
     )
+
+
+async def _audience(services: TurnServices, request: TurnRequest, origin: Origin) -> Audience:
+    """Whoever reads the room will read the reply; in a direct message, one person."""
+    if origin.kind is OriginKind.DIRECT:
+        return await services.audiences.of_person(origin, request.message.author.id)
+    return await services.audiences.of_room(origin)
 
 
 def _told(

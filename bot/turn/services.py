@@ -18,6 +18,7 @@ from bot.memory.people import People
 from bot.memory.short_term import ShortTermMemory
 from bot.memory.working import WorkingMemory
 from bot.persona.personas import Personas
+from bot.privacy.audiences import Audiences
 from bot.privacy.levels import Levels
 from bot.privacy.origins import Origins
 from bot.storage.database import Database
@@ -38,6 +39,7 @@ class TurnServices:
     settings: GuildSettings
     levels: Levels
     origins: Origins
+    audiences: Audiences
     people: People
     personas: Personas
     working: WorkingMemory

@@ -67,7 +67,8 @@ async def test_a_command_is_answered_at_once_for_its_author_alone(
         ("en-GB", "Your privacy level here is"),
         ("pt-BR", "Seu nível de privacidade"),
         ("ja", "プライバシー"),
-        ("de", "Your privacy level here is"),
+        ("de", "Deine Privatsphäre-Stufe ist hier"),
+        ("it", "Your privacy level here is"),
     ],
 )
 async def test_a_command_answers_in_the_language_of_its_author(
@@ -161,10 +162,13 @@ async def test_a_server_cannot_be_taught_in_a_direct_message(stage: Stage) -> No
 async def test_show_tells_nobody_what_was_said_elsewhere(stage: Stage) -> None:
     fact = {"content": "Alice has a secret", "scope": "target_user", "target": ""}
     stage.model.queue(ToolCalls([("create_long_term_memory", fact)]), "I will remember that.")
-    await stage.ask("remember that I have a secret")
-    assert "secret" in await use(stage, "memory show")
-    assert await use(stage, "memory show", channel=stage.discord.channel("lounge")) == NOTHING
-    assert await use(stage, "memory show", by=stage.discord.owner) == NOTHING
+    den = stage.discord.channel("den")
+    stage.discord.hide(den, stage.discord.bot_role(), stage.discord.alice)
+    await stage.ask("remember that I have a secret", channel=den)
+    assert "secret" in await use(stage, "memory show", channel=den)
+    assert "secret" in await use(stage, "memory show")  # she alone sees the answer, and reads both
+    bob = stage.discord.member("bob")
+    assert await use(stage, "memory show", by=bob) == NOTHING
 
 
 async def test_a_command_in_a_thread_is_about_the_thread(stage: Stage) -> None:

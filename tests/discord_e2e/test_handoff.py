@@ -115,10 +115,12 @@ async def test_a_matter_that_is_open_is_shown_as_such(stage: Stage) -> None:
 
 
 async def test_what_happened_elsewhere_is_not_shown(stage: Stage) -> None:
+    bob, lounge = stage.discord.member("bob"), stage.discord.channel("lounge")
+    stage.discord.hide(stage.discord.general, stage.discord.bot_role(), stage.discord.alice)
     await talk(stage)
     await use(stage, "memory handoff")
-    lounge = stage.discord.channel("lounge")
-    assert "vegetables" not in await use(stage, "memory show", channel=lounge)
+    assert "vegetables" in await use(stage, "memory show", channel=lounge)
+    assert "vegetables" not in await use(stage, "memory show", channel=lounge, by=bob)
 
 
 async def test_more_than_ten_episodes_are_counted(stage: Stage) -> None:

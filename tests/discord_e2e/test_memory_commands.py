@@ -144,11 +144,16 @@ async def test_what_is_not_theirs_is_not_changed(stage: Stage) -> None:
 
 
 async def test_what_was_told_in_one_room_stays_there_when_it_is_edited(stage: Stage) -> None:
-    await teach(stage, "Alice likes green tea")
+    den, alice = stage.discord.channel("den"), stage.discord.alice
+    stage.discord.hide(den, stage.discord.bot_role(), alice)
+    await teach(stage, "Alice likes green tea", channel=den)
     (row,) = stage.rows("SELECT id FROM memories")
-    await use(stage, "memory edit", memory=str(row["id"]), text="Alice likes white tea")
-    lounge = stage.discord.channel("lounge")
-    assert "white tea" not in await use(stage, "memory show", channel=lounge)
+    text = {"memory": str(row["id"]), "text": "Alice likes white tea"}
+    await use(stage, "memory edit", channel=den, **text)
+    await stage.ask("what do I like?")
+    assert "white tea" not in stage.prompt.text
+    await stage.ask("what do I like?", channel=den)
+    assert "white tea" in stage.prompt.text
 
 
 @pytest.mark.parametrize("typed", ["tea", "-1", "1.5", "9" * 16, "１２"])

@@ -220,7 +220,9 @@ class Room:
         """Other rooms of the server, in each of which the same was said."""
         for number in range(1, count + 1):
             channel = ChannelId(PLACE.channel_id + number)
-            origin = await Origins(self.database).of(replace(PLACE, channel_id=channel))
+            origin = await Origins(self.database, FakeClock()).of(
+                replace(PLACE, channel_id=channel)
+            )
             here = replace(self, key=replace(self.key, origin=origin.id))
             await here.say(*texts, ago=ago)
 
@@ -381,7 +383,7 @@ async def _room(
 ) -> Room:
     levels = Levels(database, clock)
     await levels.load()
-    origin = await Origins(database).of(PLACE)
+    origin = await Origins(database, FakeClock()).of(PLACE)
     persona = await Personas(database, clock, default_name="Madeleine").main(GUILD)
     settings = GuildSettings(database, clock, default_zone="UTC")
 

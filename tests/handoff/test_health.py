@@ -30,7 +30,7 @@ async def listening(talk: Talk, channel: str = "general") -> Listening:
     services = talk.app.services
     origin = await services.origins.of(talk.place(channel))
     persona = await services.personas.main(origin.guild_id)
-    audience = await services.origins.audience_in(origin)
+    audience = await services.audiences.of_room(origin)
     return Listening(server=origin.guild_id, lineage=persona.lineage, audience=audience)
 
 

@@ -32,7 +32,7 @@ class Shelf:
         return Listening(
             server=origin.guild_id,
             lineage=main if lineage is None else LineageId(lineage),
-            audience=await services.origins.audience_in(origin),
+            audience=await services.audiences.of_room(origin),
         )
 
     async def source(self, by: str, channel: str = "general", *, guild: GuildId = GUILD) -> Source:

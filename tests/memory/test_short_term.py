@@ -33,9 +33,9 @@ class Notes:
         return self.talk.app.services.short_term
 
     async def room(self, channel: str = "general") -> tuple[Origin, Audience]:
-        origins = self.talk.app.services.origins
-        origin = await origins.of(self.talk.place(channel))
-        return origin, await origins.audience_in(origin)
+        services = self.talk.app.services
+        origin = await services.origins.of(self.talk.place(channel))
+        return origin, await services.audiences.of_room(origin)
 
     def said(self, name: str | None, text: str) -> Entry:
         """An entry of a person, or of the persona."""

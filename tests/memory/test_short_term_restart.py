@@ -21,7 +21,7 @@ async def room(talk: Talk, channel: str = "general") -> Origin:
 
 async def own(talk: Talk, channel: str = "general") -> ShortTermEntry | None:
     origin = await room(talk, channel)
-    audience = await talk.app.services.origins.audience_in(origin)
+    audience = await talk.app.services.audiences.of_room(origin)
     return await talk.app.services.short_term.of_room(audience, FIRST_LINEAGE)
 
 

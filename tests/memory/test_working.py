@@ -110,7 +110,7 @@ def lines(*texts: str) -> Sequence[Utterance]:
 
 async def room(database: Database, channel: int, guild: GuildId = GUILD) -> Origin:
     place = Place(kind=OriginKind.CHANNEL, guild_id=guild, channel_id=ChannelId(channel))
-    return await Origins(database).of(place)
+    return await Origins(database, FakeClock()).of(place)
 
 
 @pytest.fixture

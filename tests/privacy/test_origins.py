@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.audience import DIRECT_MESSAGES, OriginKind, Place
+from bot.audience import OriginKind, Place
 from bot.identifiers import ChannelId, GuildId
 from bot.privacy.origins import Origins
 from bot.storage.database import Database
 from tests.storage.jobs import opened
+from tests.talk import FakeClock
 
 GUILD = GuildId(500)
 ROOM = Place(
@@ -29,7 +30,7 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 
 @pytest.fixture
 def origins(database: Database) -> Origins:
-    return Origins(database)
+    return Origins(database, FakeClock())
 
 
 async def test_a_place_has_one_row_however_often_it_is_asked_for(
@@ -44,7 +45,7 @@ async def test_a_place_keeps_its_row_over_a_restart(tmp_path: Path) -> None:
     ids: list[int] = []
     for _ in range(2):
         async with opened(tmp_path / "madeleine.db") as database:
-            ids.append((await Origins(database).of(ROOM)).id)
+            ids.append((await Origins(database, FakeClock()).of(ROOM)).id)
     assert ids[0] == ids[1]
 
 
@@ -131,30 +132,3 @@ async def test_a_server_is_no_room(origins: Origins) -> None:
     """The oldest channel of an old server has the server's own id."""
     await origins.of_server(GUILD)
     assert await origins.known_in(ChannelId(GUILD)) == ()
-
-
-# --- who is heard where
-
-
-async def test_in_a_room_are_heard_the_room_and_what_was_told_to_the_server(
-    origins: Origins,
-) -> None:
-    room, server = await origins.of(ROOM), await origins.of_server(GUILD)
-    other = await origins.of(replace(ROOM, channel_id=ChannelId(9)))
-    audience = await origins.audience_in(room)
-    assert audience.here == room.id
-    assert audience.heard == {room.id, server.id}
-    assert other.id not in audience.heard
-
-
-async def test_in_a_direct_message_is_heard_nothing_else(origins: Origins) -> None:
-    direct = await origins.of(DIRECT)
-    assert direct.guild_id == DIRECT_MESSAGES
-    assert (await origins.audience_in(direct)).heard == {direct.id}
-
-
-async def test_servers_do_not_hear_each_other(origins: Origins) -> None:
-    here = await origins.audience_in(await origins.of(ROOM))
-    there_room = replace(ROOM, guild_id=GuildId(600), channel_id=ChannelId(9))
-    there = await origins.audience_in(await origins.of(there_room))
-    assert not here.heard & there.heard
