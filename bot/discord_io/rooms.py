@@ -1,5 +1,6 @@
 """Who reads the channels of a Discord server, from its roles and overwrites."""
 
+import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from discord.abc import GuildChannel
 
 _ROLES_KEPT_S = 600.0
+_FETCH_S = 3.0
+"""How long an answer waits to learn somebody's roles; the library tries again for half a minute."""
 _MOST_MEMBERS = 1_000
 
 _Right = Literal["view_channel", "read_message_history", "connect"]
@@ -79,8 +82,9 @@ class DiscordRooms:
         if known is not None and time.monotonic() - known[0] < _ROLES_KEPT_S:
             return known[1]
         try:
-            member = await guild.fetch_member(user)
-        except CALL_FAILED:
+            async with asyncio.timeout(_FETCH_S):
+                member = await guild.fetch_member(user)
+        except (*CALL_FAILED, TimeoutError):
             self._members.pop((guild.id, user), None)
             return None
         self.meet(member)
