@@ -122,7 +122,7 @@ async def open_matters(db: Snapshot, origin: OriginId, lineage: LineageId) -> tu
 async def forget_messages(tx: Transaction, messages: Iterable[MessageId]) -> None:
     """What was made of deleted messages is dropped: it may tell what they said."""
     wanted = json.dumps(list(messages))
-    await _drop(
+    await drop_episodes(
         tx,
         "SELECT ledger_id FROM ledger_sources WHERE message_id IN (SELECT value FROM json_each(?1))"
         " UNION SELECT ledger_id FROM ledger_quotes"
@@ -142,7 +142,7 @@ async def forget_person(tx: Transaction, person: UserId, guild: GuildId) -> None
         f" (SELECT l.id FROM ledger_entries AS l WHERE {here})",
         (person, guild),
     )
-    await _drop(
+    await drop_episodes(
         tx,
         f"SELECT l.id FROM ledger_entries AS l WHERE {here} AND EXISTS (SELECT 1 FROM"
         " ledger_sources AS s WHERE s.ledger_id = l.id AND s.said_by = ?1) AND NOT EXISTS"
@@ -151,7 +151,7 @@ async def forget_person(tx: Transaction, person: UserId, guild: GuildId) -> None
     )
 
 
-async def _drop(tx: Transaction, which: str, params: Params) -> None:
+async def drop_episodes(tx: Transaction, which: str, params: Params) -> None:
     """Delete the episodes that a query names, their vectors too; what they kept open is not."""
     rows = await tx.fetch_all(which, params)
     ids = json.dumps([row[0] for row in rows])

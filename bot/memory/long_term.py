@@ -210,6 +210,11 @@ class LongTermMemory:
         """Forget what is cached about a server."""
         self._of_server.invalidate(server)
 
+    def invalidate_all(self) -> None:
+        """Forget all that is cached: somebody was erased."""
+        self._of_server.clear()
+        self._of_user.clear()
+
     def _invalidate(
         self, tx: Transaction, scope: Scope, server: GuildId, subject: UserId | None
     ) -> None:

@@ -146,6 +146,11 @@ class Database:
         finally:
             self._idle.put_nowait(connection)
 
+    async def fold_log(self) -> bool:
+        """Fold the write-ahead log into the file and empty it; False while somebody reads it."""
+        rows = list(await self._writing.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)"))
+        return not rows[0][0]
+
     def hurry(self, *, after_s: float) -> None:
         """After that time a write that finds the file locked by another program fails at once."""
         self._writer.hurry(after_s=after_s)
