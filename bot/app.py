@@ -24,6 +24,7 @@ from bot.llm.routing import Router, RouterSettings
 from bot.llm.tokens import RatioSettings
 from bot.llm.trial import RetrySettings
 from bot.memory.categories import Categories
+from bot.memory.erasure import Erasures
 from bot.memory.intent import load_intent_packs
 from bot.memory.ledger import Ledger
 from bot.memory.long_term import LongTermMemory
@@ -178,6 +179,7 @@ def _services(ground: _Ground) -> tuple[TurnServices, ShortTermRows]:
         categories=Categories(database, clock, config.memory),
         long_term=long_term,
         ledger=Ledger(database),
+        erasures=Erasures(database, clock),
         handoff=handoff,
         by_hand=by_hand,
         tools=_tools(config, short_term, long_term),
@@ -262,6 +264,8 @@ def _receiver(config: Config, services: TurnServices) -> Receiver:
         short_term=services.short_term,
         levels=services.levels,
         late_writes=services.late_writes,
+        erasures=services.erasures,
+        long_term=services.long_term,
     )
 
 
@@ -274,6 +278,7 @@ async def _sweep(services: TurnServices, rows: ShortTermRows) -> None:
             days = services.config.handoff.archive_days
             await drop_archive(services.database, services.clock, days=days)
             await services.long_term.drop_old_changes()
+            await services.erasures.finish_unfinished()
         except StorageUnavailable as unavailable:
             log.warning("sweep_waits", extra={"reason": unavailable.reason})
         await asyncio.sleep(_SWEEP_EVERY_S)

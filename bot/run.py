@@ -27,7 +27,7 @@ async def run_discord(config: Config, environ: Mapping[str, str]) -> int:
     if faults:
         raise ConfigError(faults)
     token = resolve_token(config, environ).get_secret_value()
-    identity, rooms = OwnIdentity(), DiscordRooms()
+    identity, rooms = OwnIdentity(), DiscordRooms(roles_kept_min=config.privacy.roles_cache_min)
     routes = router_settings(config, environ)
     async with open_application(config, routes, own_identity=identity, rooms=rooms) as app:
         bot = MadeleineBot(

@@ -114,6 +114,8 @@ READ_WITHOUT_AUDIENCE = {
     "bot.handoff.look": HANDOFF,
     "bot.handoff.restore": "an operator undoes a handoff; it tells nobody",
     "bot.memory.buffers.due_buffers": "for the handoff: which rooms, not what was said",
+    "bot.memory.erasure": "a person erases what is held of them; it tells them how much that is",
+    "bot.memory.export": "a person gets what is held of them, and nobody else's",
     "bot.memory.ledger.forget_messages": "within a write that deletes",
     "bot.memory.ledger.forget_person": "within a write that deletes",
     "bot.memory.ledger.open_matters": "for the handoff of one room; Ledger asks for the audience",
@@ -126,7 +128,7 @@ READ_WITHOUT_AUDIENCE = {
     "bot.memory.working.newest_entries": "beneath ShortTermMemory, which asks for the audience",
     "bot.memory.working.oldest_entries": "for the handoff of one room",
 }
-"""Functions, or all of a module, with the reason. What erases and exports stands in bot/privacy."""
+"""Functions, or all of a module, with the reason."""
 
 
 @dataclass(frozen=True)

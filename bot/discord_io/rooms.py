@@ -15,7 +15,6 @@ from bot.privacy.hearing import Everyone, Readers, ServerRooms
 if TYPE_CHECKING:
     from discord.abc import GuildChannel
 
-_ROLES_KEPT_S = 600.0
 _FETCH_S = 3.0
 """How long an answer waits to learn somebody's roles; the library tries again for half a minute."""
 _MOST_MEMBERS = 1_000
@@ -26,10 +25,11 @@ _Right = Literal["view_channel", "read_message_history", "connect"]
 class DiscordRooms:
     """What the client knows of rooms now. `client` is set as soon as there is one.
 
-    Members are not told to us: the roles of one are fetched when asked for, and kept ten minutes.
+    Members are not told to us: the roles of one are fetched when asked for, and kept a while.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, roles_kept_min: int) -> None:
+        self._roles_kept_s = roles_kept_min * 60
         self.client: discord.Client | None = None
         self._rooms: dict[GuildId, ServerRooms] = {}
         self._members: OrderedDict[tuple[int, int], tuple[float, discord.Member]]
@@ -79,7 +79,7 @@ class DiscordRooms:
 
     async def _member(self, guild: discord.Guild, user: UserId) -> discord.Member | None:
         known = self._members.get((guild.id, user))
-        if known is not None and time.monotonic() - known[0] < _ROLES_KEPT_S:
+        if known is not None and time.monotonic() - known[0] < self._roles_kept_s:
             return known[1]
         try:
             async with asyncio.timeout(_FETCH_S):

@@ -233,6 +233,11 @@ class ShortTermMemory:
             lambda turn: replace(turn, content=content) if turn.message_id == message else turn
         )
 
+    def forget_all(self) -> None:
+        """Forget what is cached, all of it: the rows have changed beneath it."""
+        self._entries.clear()
+        self._looked_up.clear()
+
     def sweep(self) -> None:
         """Drop what has outlived its time."""
         for key in list(self._entries):

@@ -3,7 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from bot.identifiers import GuildId, MessageId
+from bot.errors import StorageUnavailable
+from bot.identifiers import GuildId, MessageId, UserId
+from bot.memory.erasure import Erasures, Held
+from bot.memory.long_term import LongTermMemory
 from bot.memory.short_term import ShortTermMemory
 from bot.memory.working import WorkingMemory, editing, forgetting
 from bot.privacy.levels import EVERYWHERE, Levels, PrivacyLevel
@@ -29,6 +32,8 @@ class Receiver:
         short_term: ShortTermMemory,
         levels: Levels,
         late_writes: LateWrites,
+        erasures: Erasures,
+        long_term: LongTermMemory,
     ) -> None:
         self.rings = rings
         self.queue = queue
@@ -37,6 +42,8 @@ class Receiver:
         self._short_term = short_term
         self._levels = levels
         self._late_writes = late_writes
+        self._erasures = erasures
+        self._long_term = long_term
 
     def receive(
         self, message: IncomingMessage, delivery: Callable[[], Delivery], history: History
@@ -67,15 +74,33 @@ class Receiver:
         """
         await self._levels.set(person.id, guild, level, called=person.called, seen_in=seen_in)
 
-        def is_theirs(message: IncomingMessage) -> bool:
-            held = guild in (EVERYWHERE, message.place.guild_key)
-            return held and message.author.id == person.id
-
         if level is PrivacyLevel.FULL:
-            self.rings.forget_where(is_theirs)
-            self.queue.cancel_where(is_theirs)
+            self._drop_what_was_heard(person.id, guild)
             self._short_term.forget_author(person.id, guild)
             await self._working.forget_author(person.id, guild)
+
+    async def erase(self, person: UserId, guild: GuildId) -> Held:
+        """Erase what is held of a person, in one server or EVERYWHERE; returns how much that was.
+
+        Raises StorageUnavailable, also where something that was said still waits to be written.
+        """
+        if not await self._late_writes.retry():
+            raise StorageUnavailable("earlier writes are still waiting")
+        self._drop_what_was_heard(person, guild)
+        held = await self._erasures.erase(person, guild, by=person)
+        self._short_term.forget_all()
+        self._long_term.invalidate_all()
+        return held
+
+    def _drop_what_was_heard(self, person: UserId, guild: GuildId) -> None:
+        """What they said leaves the rings, and their turns end."""
+
+        def is_theirs(message: IncomingMessage) -> bool:
+            held = guild in (EVERYWHERE, message.place.guild_key)
+            return held and message.author.id == person
+
+        self.rings.forget_where(is_theirs)
+        self.queue.cancel_where(is_theirs)
 
     async def forget_messages(self, messages: Sequence[MessageId]) -> None:
         """Messages were deleted: they leave the ring, waiting turns and both memories at once."""

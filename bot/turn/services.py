@@ -12,6 +12,7 @@ from bot.handoff.by_hand import ByHand
 from bot.identifiers import UserId
 from bot.llm.routing import Route
 from bot.memory.categories import Categories
+from bot.memory.erasure import Erasures
 from bot.memory.ledger import Ledger
 from bot.memory.long_term import LongTermMemory
 from bot.memory.people import People
@@ -47,6 +48,7 @@ class TurnServices:
     categories: Categories
     long_term: LongTermMemory
     ledger: Ledger
+    erasures: Erasures
     handoff: HandoffEngine
     by_hand: ByHand
     tools: ToolRegistry

@@ -65,11 +65,11 @@ async def plant(talk: Talk) -> list[str]:
                 values["origin_id"] = origin.id
             filled = {k: v for k, v in values.items() if v is not None}
             names, marks = ", ".join(filled), ", ".join("?" * len(filled))
-            await tx.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(filled.values()))  # pyright: ignore[reportArgumentType]
+            await tx.execute(
+                f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(filled.values())
+            )
 
-    known = {
-        table: {str(c["name"]): c for c in await columns_of(talk, table)} for table in ORDER
-    }
+    known = {table: {str(c["name"]): c for c in await columns_of(talk, table)} for table in ORDER}
     await talk.app.services.database.write(job)
     return needles
 
