@@ -25,6 +25,7 @@ from bot.llm.tokens import RatioSettings
 from bot.llm.trial import RetrySettings
 from bot.memory.categories import Categories
 from bot.memory.erasure import Erasures
+from bot.memory.forgetting import Forgetting
 from bot.memory.intent import load_intent_packs
 from bot.memory.ledger import Ledger
 from bot.memory.long_term import LongTermMemory
@@ -34,6 +35,7 @@ from bot.memory.short_term_rows import ShortTermRows
 from bot.memory.working import WorkingMemory
 from bot.persona.personas import Personas
 from bot.privacy.audiences import Audiences
+from bot.privacy.forgotten import ForgottenValues
 from bot.privacy.hearing import NoRooms, RoomDirectory
 from bot.privacy.levels import Levels, PrivacyLevel
 from bot.privacy.origins import Origins
@@ -111,6 +113,7 @@ async def open_application(
         turn_rows = TurnRows(database, clock)
         await asyncio.to_thread(load_intent_packs)  # takes 0.3 s, too long for the event loop
         await services.levels.load()
+        await services.forgotten.load()
         await _close_interrupted(turn_rows, database)
         background.spawn("sweep", _sweep(services, rows))
         background.spawn("handoff-sweep", services.handoff.keep_sweeping())
@@ -151,17 +154,18 @@ def _services(ground: _Ground) -> tuple[TurnServices, ShortTermRows]:
     config, clock, database = ground.config, ground.clock, ground.database
     levels = Levels(database, clock, PrivacyLevel[config.privacy.default_level])
     people = People(database)
+    forgotten = ForgottenValues(database, clock)
     retention = timedelta(days=config.memory.stm_retention_days)
     rows = ShortTermRows(database, clock, retention=retention)
-    short_term = ShortTermMemory(rows, levels, clock, config.memory)
-    long_term = LongTermMemory(database, people, levels, clock, config.memory)
+    short_term = ShortTermMemory(rows, levels, forgotten, clock, config.memory)
+    long_term = LongTermMemory(database, people, levels, forgotten, clock, config.memory)
     configured = {flag: bool(getattr(config.features, flag)) for flag in Flag}
     features = Features(database, clock, configured)
     settings = GuildSettings(database, clock, default_zone=config.locale.zone)
     allowance = Allowance(database, clock, config.budgets)
     active = timedelta(hours=config.context.active_channel_hours)
     rings = Rings(clock, levels, size=config.context.ring_messages, active=active)
-    origins = Origins(database, clock)
+    origins, erasures = Origins(database, clock), Erasures(database, clock)
     handoff, by_hand = _handoff(ground, people, levels, features, settings, rings, allowance)
     services = TurnServices(
         config=config,
@@ -179,7 +183,9 @@ def _services(ground: _Ground) -> tuple[TurnServices, ShortTermRows]:
         categories=Categories(database, clock, config.memory),
         long_term=long_term,
         ledger=Ledger(database),
-        erasures=Erasures(database, clock),
+        erasures=erasures,
+        forgotten=forgotten,
+        forgetting=Forgetting(database, forgotten, erasures),
         handoff=handoff,
         by_hand=by_hand,
         tools=_tools(config, short_term, long_term),
@@ -266,6 +272,8 @@ def _receiver(config: Config, services: TurnServices) -> Receiver:
         late_writes=services.late_writes,
         erasures=services.erasures,
         long_term=services.long_term,
+        forgotten=services.forgotten,
+        forgetting=services.forgetting,
     )
 
 

@@ -21,6 +21,7 @@ from bot.discord_io.commands import (
     require_manager,
     require_speaker,
 )
+from bot.discord_io.forgetting import ask_to_forget
 from bot.discord_io.forms import Confirm, TextForm
 from bot.discord_io.memory_lines import MemoryLines, mentioned, words_of
 from bot.discord_io.translation import text
@@ -167,8 +168,12 @@ class MemoryCommands(
         await interaction.response.defer(ephemeral=True)
         listening = await listening_of(interaction)
         actor = await actor_of(interaction, listening)
+        typed = memories.replace(",", " ").split()
+        if not all(map(str.isdecimal, typed)):
+            await ask_to_forget(interaction, memories, actor)
+            return
         find = self._bot.services.long_term.find
-        numbers = [_number(word) for word in memories.replace(",", " ").split()]
+        numbers = [_number(word) for word in typed]
         found = [await find(number, listening) for number in dict.fromkeys(numbers)]
         for memory in found:
             check_rights(memory, actor)

@@ -116,6 +116,7 @@ READ_WITHOUT_AUDIENCE = {
     "bot.memory.buffers.due_buffers": "for the handoff: which rooms, not what was said",
     "bot.memory.erasure": "a person erases what is held of them; it tells them how much that is",
     "bot.memory.export": "a person gets what is held of them, and nobody else's",
+    "bot.memory.forgetting": "whoever may forget it is told how much that is, and of what kind",
     "bot.memory.ledger.forget_messages": "within a write that deletes",
     "bot.memory.ledger.forget_person": "within a write that deletes",
     "bot.memory.ledger.open_matters": "for the handoff of one room; Ledger asks for the audience",

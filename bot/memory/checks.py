@@ -21,6 +21,7 @@ from bot.memory.long_term_rows import Memory, NewMemory, Scope
 from bot.memory.people import People
 from bot.memory.references import named_people, referenced_people
 from bot.memory.refusals import MemoryRefused
+from bot.privacy.forgotten import ForgottenValues
 from bot.privacy.levels import Levels, PrivacyLevel
 from bot.storage.statements import Transaction
 
@@ -28,9 +29,12 @@ from bot.storage.statements import Transaction
 class Checks:
     """The checks of long-term memory, in the order in which they are made."""
 
-    def __init__(self, people: People, levels: Levels, config: MemoryConfig) -> None:
+    def __init__(
+        self, people: People, levels: Levels, forgotten: ForgottenValues, config: MemoryConfig
+    ) -> None:
         self._people = people
         self._levels = levels
+        self._forgotten = forgotten
         self._config = config
 
     def content(self, content: str) -> None:
@@ -55,6 +59,15 @@ class Checks:
             raise MemoryRefused("no_server")
         if not (actor.is_manager or actor.may_teach_server):
             raise MemoryRefused("managers_only")
+
+    async def forgotten(
+        self, tx: Transaction, content: str, actor: Actor, server: GuildId, *, by_person: bool
+    ) -> None:
+        """It holds a value that this server had forgotten. A manager's command lets it in again."""
+        if by_person and actor.is_manager:
+            await self._forgotten.let_in(tx, content, server)
+        elif self._forgotten.holds(content, server):
+            raise MemoryRefused("forgotten")
 
     async def privacy(
         self,

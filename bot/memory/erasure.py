@@ -62,7 +62,7 @@ class Erasures:
         """
         now = to_ms(self._clock.now())
 
-        async def job(tx: Transaction) -> tuple[int, Held]:
+        async def job(tx: Transaction) -> Held:
             held = await _held(tx, person, guild)
             await _forget_talk(tx, person, guild)
             await _forget_memories(tx, person, guild)
@@ -70,25 +70,26 @@ class Erasures:
             await _forget_id(tx, person, guild)
             subject = hmac.digest(await secret_of(tx), f"{person}".encode(), hashlib.blake2b).hex()
             requested_by = NOBODY if by == person else by
-            number = await tx.insert(
+            await tx.execute(
                 "INSERT INTO erasures (kind, subject, guild_id, requested_by, requested_at)"
                 " VALUES ('person', ?, ?, ?, ?)",
                 (subject, guild, requested_by, now),
             )
-            return number, held
+            return held
 
-        number, held = await self._database.write(job)
-        await self._finish([number])
+        held = await self._database.write(job)
+        await self.fold()
         return held
 
     async def finish_unfinished(self) -> None:
         """Fold the log of erasures after which the program ended too early."""
-        rows = await self._database.fetch_all("SELECT id FROM erasures WHERE finished_at IS NULL")
-        if rows:
-            await self._finish([row["id"] for row in rows])
+        if await self._database.fetch_all("SELECT id FROM erasures WHERE finished_at IS NULL"):
+            await self.fold()
 
-    async def _finish(self, erasures: list[int]) -> None:
+    async def fold(self) -> None:
         """Take what was erased out of the write-ahead log, as soon as nobody reads it."""
+        rows = await self._database.fetch_all("SELECT id FROM erasures WHERE finished_at IS NULL")
+        erasures = [row["id"] for row in rows]
         for _ in range(_FOLDS):
             if await self._database.fold_log():
                 break

@@ -19,6 +19,7 @@ from bot.memory.people import People
 from bot.memory.references import with_references
 from bot.memory.refusals import MemoryRefused
 from bot.memory.undo import Undone, undo_turn
+from bot.privacy.forgotten import ForgottenValues
 from bot.privacy.levels import Levels, PrivacyLevel
 from bot.storage.cache import VersionedCache
 from bot.storage.database import Database
@@ -41,6 +42,7 @@ class LongTermMemory:
         database: Database,
         people: People,
         levels: Levels,
+        forgotten: ForgottenValues,
         clock: Clock,
         config: MemoryConfig,
     ) -> None:
@@ -48,7 +50,7 @@ class LongTermMemory:
         self._levels = levels
         self._clock = clock
         self._config = config
-        self.checks = Checks(people, levels, config)
+        self.checks = Checks(people, levels, forgotten, config)
         self._of_server: VersionedCache[GuildId, tuple[Memory, ...]] = VersionedCache()
         self._of_user: VersionedCache[UserId, tuple[Memory, ...]] = VersionedCache()
 
@@ -92,6 +94,7 @@ class LongTermMemory:
 
         async def job(tx: Transaction) -> Kept:
             await checks.privacy(tx, new.content, new.scope, new.subject, actor, new.server)
+            await checks.forgotten(tx, new.content, actor, new.server, by_person=new.by_person)
             if new.lineage == GLOBAL_LINEAGE and not new.by_person:
                 raise MemoryRefused("global_lineage")
             partition = await rows.read_partition(tx, new)
@@ -137,6 +140,7 @@ class LongTermMemory:
             check_rights(old, actor, rewords=True)
             privacy = self.checks.privacy
             await privacy(tx, content, old.scope, old.subject, actor, listening.server)
+            await self.checks.forgotten(tx, content, actor, old.server, by_person=turn is None)
             if old.lineage == GLOBAL_LINEAGE:
                 raise MemoryRefused("global_lineage")
             changes = await _reword(tx, old, content, source, listening, self._clock)

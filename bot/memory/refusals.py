@@ -8,6 +8,7 @@ RefusalCode = Literal[
     "blank",
     "too_long",
     "credential",
+    "forgotten",
     "no_server",
     "target_missing",
     "target_unknown",

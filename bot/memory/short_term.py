@@ -22,6 +22,7 @@ from bot.memory.short_term_rows import (
     ShortTermText,
 )
 from bot.memory.working import Entry
+from bot.privacy.forgotten import ForgottenValues
 from bot.privacy.levels import Levels, PrivacyLevel
 
 _Key = tuple[OriginId, LineageId]
@@ -55,10 +56,16 @@ class ShortTermMemory:
     """Owns the cache and keeps the rows in step with it."""
 
     def __init__(
-        self, rows: ShortTermRows, levels: Levels, clock: Clock, config: MemoryConfig
+        self,
+        rows: ShortTermRows,
+        levels: Levels,
+        forgotten: ForgottenValues,
+        clock: Clock,
+        config: MemoryConfig,
     ) -> None:
         self._rows = rows
         self._levels = levels
+        self._forgotten = forgotten
         self._clock = clock
         self._config = config
         self._entries: OrderedDict[_Key, ShortTermEntry] = OrderedDict()
@@ -166,8 +173,14 @@ class ShortTermMemory:
         """Change the live entry in place, then its row; `written_by` None: by the model.
 
         Raises StorageUnavailable where the row could not be written; the fields just written are
-        then put back where they are still the ones written.
+        then put back where they are still the ones written. MemoryRefused where a text holds what
+        the server had forgotten.
         """
+        if any(
+            self._forgotten.holds(text, origin.guild_id)
+            for text in (summary or "", *categories.values())
+        ):
+            raise MemoryRefused("forgotten")
         now = self._clock.now()
         here = Audience(here=origin.id, heard=frozenset({origin.id}))
         before = await self.of_room(here, lineage)

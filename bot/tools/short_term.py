@@ -7,6 +7,7 @@ from bot.errors import Unavailable
 from bot.features import Flag
 from bot.llm.chat import JsonSchema
 from bot.memory.content import is_blank
+from bot.memory.refusals import MemoryRefused
 from bot.memory.short_term import ShortTermMemory
 from bot.prompts import prompt
 from bot.tools.grounding import repeats_example
@@ -80,6 +81,8 @@ class UpdateShortTermMemory(TypedTool[ShortTermArguments]):
                 categories=categories,
                 labels=[one.label for one in context.categories],
             )
+        except MemoryRefused:
+            return Retry(prompt("refused.forgotten"))
         except Unavailable:
             return Failed(prompt("refused.storage"))
         context.progress.short_term_updated = True

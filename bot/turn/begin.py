@@ -139,6 +139,8 @@ def _still_standing(
 
     def may_keep(message: IncomingMessage) -> bool:
         level = services.levels.of(message.author.id, message.place.guild_key)
+        if services.forgotten.holds(message.text, message.place.guild_key):
+            return False
         return message.is_own or level is not PrivacyLevel.FULL
 
     current = map(services.rings.as_it_stands, said)

@@ -82,7 +82,7 @@ async def keep_reply(
     tx: Transaction, services: TurnServices, begun: Begun, reply: Utterance
 ) -> None:
     """Write what the persona said into every buffer that listens in the room."""
-    if not reply.content:
+    if not reply.content or services.forgotten.holds(reply.content, begun.origin.guild_id):
         return
     active = timedelta(hours=services.config.context.active_channel_hours)
     lineages = await active_lineages(tx, begun.origin.id, services.clock.now(), active)

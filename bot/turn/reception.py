@@ -6,9 +6,12 @@ from typing import Literal
 from bot.errors import StorageUnavailable
 from bot.identifiers import GuildId, MessageId, UserId
 from bot.memory.erasure import Erasures, Held
+from bot.memory.forgetting import Forgetting, Traces
+from bot.memory.listening import Actor
 from bot.memory.long_term import LongTermMemory
 from bot.memory.short_term import ShortTermMemory
 from bot.memory.working import WorkingMemory, editing, forgetting
+from bot.privacy.forgotten import ForgottenValues, says
 from bot.privacy.levels import EVERYWHERE, Levels, PrivacyLevel
 from bot.turn.late_writes import LateWrites
 from bot.turn.messages import Delivery, History, IncomingMessage, Person, TurnRequest
@@ -34,6 +37,8 @@ class Receiver:
         late_writes: LateWrites,
         erasures: Erasures,
         long_term: LongTermMemory,
+        forgotten: ForgottenValues,
+        forgetting: Forgetting,
     ) -> None:
         self.rings = rings
         self.queue = queue
@@ -44,6 +49,8 @@ class Receiver:
         self._late_writes = late_writes
         self._erasures = erasures
         self._long_term = long_term
+        self._forgotten = forgotten
+        self._forgetting = forgetting
 
     def receive(
         self, message: IncomingMessage, delivery: Callable[[], Delivery], history: History
@@ -92,6 +99,24 @@ class Receiver:
         self._long_term.invalidate_all()
         return held
 
+    async def forget_words(self, value: str, guild: GuildId, actor: Actor) -> Traces:
+        """Forget what holds a value in a server, as far as the actor may; returns what that was.
+
+        Raises StorageUnavailable, also where something that was said still waits to be written.
+        """
+        if not await self._late_writes.retry():
+            raise StorageUnavailable("earlier writes are still waiting")
+
+        def holds(message: IncomingMessage) -> bool:
+            is_theirs = actor.is_manager or message.author.id == actor.user
+            return is_theirs and message.place.guild_key == guild and says(message.text, value)
+
+        self.rings.forget_where(holds)
+        found = await self._forgetting.forget(value, guild, actor)
+        self._short_term.forget_all()
+        self._long_term.invalidate_all()
+        return found
+
     def _drop_what_was_heard(self, person: UserId, guild: GuildId) -> None:
         """What they said leaves the rings, and their turns end."""
 
@@ -111,8 +136,11 @@ class Receiver:
         await self._late_writes.write(forgetting(messages))
 
     async def edit_message(self, message: MessageId, text: str) -> None:
-        """A message was edited: every copy says what it says now; one without text is none."""
-        if not says_something(text):
+        """A message was edited: every copy says what it says now; one without text is none.
+
+        Nor is one that now says what was to be forgotten.
+        """
+        if not says_something(text) or self._forgotten.holds_any(text):
             await self.forget_messages([message])
             return
         self.rings.edit_message(message, text)

@@ -13,6 +13,7 @@ from bot.identifiers import UserId
 from bot.llm.routing import Route
 from bot.memory.categories import Categories
 from bot.memory.erasure import Erasures
+from bot.memory.forgetting import Forgetting
 from bot.memory.ledger import Ledger
 from bot.memory.long_term import LongTermMemory
 from bot.memory.people import People
@@ -20,6 +21,7 @@ from bot.memory.short_term import ShortTermMemory
 from bot.memory.working import WorkingMemory
 from bot.persona.personas import Personas
 from bot.privacy.audiences import Audiences
+from bot.privacy.forgotten import ForgottenValues
 from bot.privacy.levels import Levels
 from bot.privacy.origins import Origins
 from bot.storage.database import Database
@@ -49,6 +51,8 @@ class TurnServices:
     long_term: LongTermMemory
     ledger: Ledger
     erasures: Erasures
+    forgotten: ForgottenValues
+    forgetting: Forgetting
     handoff: HandoffEngine
     by_hand: ByHand
     tools: ToolRegistry

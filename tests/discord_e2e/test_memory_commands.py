@@ -158,11 +158,7 @@ async def test_what_was_told_in_one_room_stays_there_when_it_is_edited(stage: St
 
 @pytest.mark.parametrize("typed", ["tea", "-1", "1.5", "9" * 16, "１２"])
 async def test_what_is_no_number_is_told(stage: Stage, typed: str) -> None:
-    for command in ("memory edit", "memory forget"):
-        options = (
-            {"memory": typed, "text": "x"} if command == "memory edit" else {"memories": typed}
-        )
-        assert "is none" in await use(stage, command, **options)
+    assert "is none" in await use(stage, "memory edit", memory=typed, text="x")
 
 
 # --- forget
@@ -269,3 +265,37 @@ async def test_what_cannot_be_pinned_or_closed_is_told(stage: Stage) -> None:
     assert (await use(stage, "memory pin", by=owner, matter="   ")) == "There is no text to keep."
     refused = await use(stage, "memory pin", matter="something")
     assert refused == "Only those who may manage the server can do this."
+
+
+async def test_words_are_forgotten_once_it_is_confirmed(stage: Stage) -> None:
+    await teach(stage, "Alice keeps the key under the blue pot")
+    used = await stage.discord.slash(
+        stage.discord.alice, stage.discord.general, "memory forget", memories="blue pot"
+    )
+    question = await used.reply()
+    assert question.content.startswith("Shall I forget what you said with “blue pot”")
+    assert "memories: 1\n- messages: 1" in question.content
+    assert len(memories(stage)) == 1
+    pressed = await stage.discord.click(stage.discord.alice, question, "Forget them")
+    await pressed.reply(containing="Forgotten:")
+    assert memories(stage) == []
+    await stage.ask("where is my key?")
+    assert "blue pot" not in stage.prompt.text
+
+
+async def test_a_manager_forgets_everybodys_and_it_stays_out(stage: Stage) -> None:
+    await teach(stage, "Alice keeps the key under the blue pot")
+    owner = stage.discord.owner
+    used = await stage.discord.slash(
+        owner, stage.discord.general, "memory forget", memories="blue pot"
+    )
+    question = await used.reply()
+    pressed = await stage.discord.click(owner, question, "Forget them")
+    await pressed.reply(containing="Forgotten:")
+    await teach(stage, "Alice has a blue pot")
+    assert memories(stage) == []
+
+
+@pytest.mark.parametrize(("typed", "expected"), [("no", "at least 3"), ("a zebra", "zebra")])
+async def test_words_that_stand_nowhere_are_told(stage: Stage, typed: str, expected: str) -> None:
+    assert expected in await use(stage, "memory forget", memories=typed)
