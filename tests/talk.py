@@ -16,6 +16,7 @@ from bot.identifiers import ChannelId, GuildId, MemoryId, MessageId, UserId
 from bot.llm.client import ProviderSettings, ToolsMode
 from bot.memory.changes import TurnKey
 from bot.memory.long_term import Actor, Listening, NewMemory, Scope, Source
+from bot.privacy.hearing import RoomDirectory
 from bot.privacy.levels import PrivacyLevel
 from bot.turn.messages import (
     NO_FOOTER,
@@ -268,6 +269,7 @@ async def open_talk(
     clock: FakeClock | None = None,
     model: LoopbackModel | None = None,
     short_term_memory_tool: bool = True,
+    rooms: RoomDirectory | None = None,
 ) -> AsyncIterator[Talk]:
     """The application over a loopback model; open the same folder again for a restart."""
     clock = clock or FakeClock()
@@ -285,7 +287,9 @@ async def open_talk(
         handoff = replace(provider, name="handoff", base_url=keeper.base_url, max_context=32_768)
         routes = replace(router_settings(config, {}, [provider]), handoff=(handoff,))
         keeper.on(lambda _: None if keeper.queued else Json(NOTHING_KEPT))
-        async with open_application(config, routes, clock=clock, own_identity=lambda: BOT) as app:
+        async with open_application(
+            config, routes, clock=clock, own_identity=lambda: BOT, rooms=rooms
+        ) as app:
             talk = Talk(app=app, model=served, keeper=keeper, clock=clock)
             talk._number = int(clock.now().timestamp() * 1000)
             await settled()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import gatemem
 from benchmarks.handoff import Cuts, Report, aims
 from benchmarks.handoff_plain import read_plainly
 from benchmarks.handoff_rooms import ROOMS, SCENE_SILENCE, Room
@@ -125,3 +126,54 @@ async def test_the_benchmark_of_handoffs_plays_every_room(tmp_path: Path) -> Non
     assert all(report["aborted"] == 0 for report in found["rooms"])
     assert process.returncode == (0 if all(aim["holds"] for aim in found["aims"]) else 1)
     assert all(aim["aim"] in printed.decode() for aim in found["aims"])
+
+
+# --- gatemem
+
+
+PEOPLE = [{"principal_id": name, "role": "r", "display_name": name} for name in ("ann", "ben")]
+ROOMS_OF = {"project": ["ann"], "staff": ["ann", "ben"]}
+
+
+def gatemem_set(folder: Path) -> None:
+    """A set of one conversation: a secret of Ann's project, a public line, and the secret again."""
+    said = [("ann", "project", "the code is K-7"), ("ben", "staff", "lunch at noon")]
+    said.append(("ben", "staff", "somebody said K-7"))
+    files: dict[str, list[dict[str, object]]] = {
+        "access": [{"conversation": "c", "principals": PEOPLE, "derived_channels": ROOMS_OF}],
+        "messages": [
+            {
+                "conversation": "c",
+                "message_id": f"m{turn}",
+                "turn": turn,
+                "speaker": who,
+                "speaker_id": who,
+                "text": text,
+                "visibility": {"channel": channel, "also": []},
+            }
+            for turn, (who, channel, text) in enumerate(said, 1)
+        ],
+        "forget": [{"conversation": "c", "turn": 2, "values": ["K-7"]}],
+        "questions": [
+            {"conversation": "c", "question_id": f"{who}{turn}", "asker": who, "as_of": turn}
+            for who, turn in (("ann", 1), ("ben", 1), ("ann", 3), ("ben", 3))
+        ],
+    }
+    for name, lines in files.items():
+        text = "\n".join(map(json.dumps, lines))
+        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
+
+
+async def test_gatemem_gives_what_the_asker_may_hear_and_nothing_that_was_forgotten(
+    tmp_path: Path,
+) -> None:
+    gatemem_set(tmp_path)
+    results = tmp_path / "results.jsonl"
+    await gatemem.run(tmp_path, results, None)
+    lines = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
+    assert {line["question_id"]: line["retrieved"] for line in lines} == {
+        "ann1": ["m1"],
+        "ben1": [],
+        "ann3": ["m2"],
+        "ben3": ["m2"],
+    }

@@ -76,7 +76,7 @@ async def begin(services: TurnServices, request: TurnRequest) -> Begun | None:
         await keep_names(tx, origin.guild_id, names.values(), to_ms(now))
         active = timedelta(hours=services.config.context.active_channel_hours)
         for lineage in {persona.lineage, *await active_lineages(tx, origin.id, now, active)}:
-            await _capture(tx, services, origin, lineage, persona, said, asked)
+            await capture_messages(tx, services, origin, lineage, persona, said, asked)
             if said and services.rings.vouches(place.channel_id):
                 await working.advance_cursor(tx, origin.id, lineage, said[-1].id)
 
@@ -147,7 +147,7 @@ def _still_standing(
     return tuple(message for message in current if message is not None and may_keep(message))
 
 
-async def _capture(
+async def capture_messages(
     tx: Transaction,
     services: TurnServices,
     origin: Origin,
@@ -156,6 +156,10 @@ async def _capture(
     said: tuple[IncomingMessage, ...],
     asked: set[MessageId],
 ) -> None:
+    """Write what was said beyond the cursor, and what is asked, into one buffer.
+
+    What may not be kept is not: of a person who is FULL, or what was to be forgotten here.
+    """
     standing = _still_standing(services, said)
     new = await _new_messages(tx, origin, lineage, standing, asked)
     await working.add_entries(
