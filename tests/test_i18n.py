@@ -20,7 +20,6 @@ from bot.i18n import (
 
 PROJECT = Path(__file__).resolve().parents[1]
 LOCALES = catalogue().locales
-TRANSLATED = [locale for locale in LOCALES if catalogue().texts(locale)]
 """The others hold how people ask for something, and no texts: those come from en-US."""
 TEXT_CALLS = {"t", "UserError", "Denied", "StartupError"}
 SMALL_AND_ODD_COUNTS = (*range(200), 1_000_000, 0.5, 1.5)
@@ -50,8 +49,9 @@ def keys_in_code() -> Iterator[tuple[str, str]]:
                 yield key.value, f"{source.relative_to(PROJECT)}:{node.lineno}"
 
 
-def test_the_three_first_locales_are_there() -> None:
-    assert {"en-US", "pt-BR", "ja"} <= set(TRANSLATED)
+def test_every_locale_has_texts() -> None:
+    assert len(LOCALES) >= 12
+    assert all(catalogue().texts(locale) for locale in LOCALES)
 
 
 def test_requests_are_heard_in_twelve_locales() -> None:
@@ -60,21 +60,21 @@ def test_requests_are_heard_in_twelve_locales() -> None:
         assert {one for one in LOCALES if terms(one, f"intents.{intent}.ask")} == ours
 
 
-@pytest.mark.parametrize("locale", TRANSLATED)
+@pytest.mark.parametrize("locale", LOCALES)
 def test_a_locale_has_exactly_the_texts_of_en_us(locale: str) -> None:
     expected = catalogue().texts(DEFAULT_LOCALE).keys()
     found = catalogue().texts(locale).keys()
     assert (sorted(expected - found), sorted(found - expected)) == ([], [])
 
 
-@pytest.mark.parametrize("locale", TRANSLATED)
+@pytest.mark.parametrize("locale", LOCALES)
 def test_a_text_has_the_placeholders_of_en_us(locale: str) -> None:
     texts = catalogue().texts(locale)
     expected = {key: placeholders(text) for key, text in catalogue().texts(DEFAULT_LOCALE).items()}
     assert {k: placeholders(v) for k, v in texts.items() if placeholders(v) != expected[k]} == {}
 
 
-@pytest.mark.parametrize("locale", TRANSLATED)
+@pytest.mark.parametrize("locale", LOCALES)
 def test_no_text_is_empty(locale: str) -> None:
     assert [key for key, text in catalogue().texts(locale).items() if not texts_of(text)] == []
 
@@ -83,7 +83,7 @@ def texts_of(text: str | Plural) -> bool:
     return all(form.strip() for form in ([text] if isinstance(text, str) else text.values()))
 
 
-@pytest.mark.parametrize("locale", TRANSLATED)
+@pytest.mark.parametrize("locale", LOCALES)
 def test_a_plural_has_every_form_its_language_uses_and_no_other(locale: str) -> None:
     usual = {plural_form(locale, count) for count in range(200)} | {"other"}
     possible = {plural_form(locale, count) for count in SMALL_AND_ODD_COUNTS} | {"other"}
