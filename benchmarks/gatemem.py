@@ -75,7 +75,7 @@ class Servers:
     def __init__(self, servers: Sequence[Server]) -> None:
         self._servers = {server.guild: server for server in servers}
 
-    def rooms(self, guild: GuildId) -> ServerRooms | None:
+    async def rooms(self, guild: GuildId) -> ServerRooms | None:
         return self._servers[guild].rooms
 
     async def readable_by(self, guild: GuildId, user: UserId) -> frozenset[ChannelId]:

@@ -67,7 +67,7 @@ class Rights(commands.Cog):
         """What everybody could read up to the end stays known to everybody."""
         guild = GuildId(channel.guild.id)
         self._bot.rooms.forget(guild)
-        rooms = self._bot.rooms.rooms(guild)
+        rooms = await self._bot.rooms.rooms(guild)
         if rooms is not None:
             last = {**rooms.readers, ChannelId(channel.id): readers_of(channel)}
             await self._compare(guild, ServerRooms(readers=last), witnessed=True)
@@ -88,7 +88,7 @@ class Rights(commands.Cog):
     async def _compare(
         self, guild: GuildId, rooms: ServerRooms | None = None, *, witnessed: bool
     ) -> None:
-        rooms = rooms or self._bot.rooms.rooms(guild)
+        rooms = rooms or await self._bot.rooms.rooms(guild)
         if rooms is None:
             return
         try:

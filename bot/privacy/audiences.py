@@ -37,7 +37,7 @@ class Audiences:
             return Audience(here=origin.id, heard=frozenset((origin.id,)))
         await self._origins.of_server(origin.guild_id)
         origins = await self._origins.in_server(origin.guild_id)
-        rooms = self._directory.rooms(origin.guild_id)
+        rooms = await self._directory.rooms(origin.guild_id)
         kept = self._kept.get(origin.id)
         if kept is None or kept.rooms is not rooms or kept.origins is not origins:
             kept = _Computed(rooms, origins, _audience(origin, origins, rooms))

@@ -78,7 +78,7 @@ class ServerRooms:
 class RoomDirectory(Protocol):
     """What a transport knows of the rooms of now."""
 
-    def rooms(self, guild: GuildId) -> ServerRooms | None:
+    async def rooms(self, guild: GuildId) -> ServerRooms | None:
         """The channels of a server; None where they are not known now.
 
         The same object until something in it changes.
@@ -93,7 +93,7 @@ class RoomDirectory(Protocol):
 class NoRooms:
     """Nothing is known of permissions: every room hears itself alone."""
 
-    def rooms(self, guild: GuildId) -> ServerRooms | None:
+    async def rooms(self, guild: GuildId) -> ServerRooms | None:
         """Not known."""
         del guild
 
@@ -109,7 +109,7 @@ class OpenRooms(NoRooms):
     def __init__(self) -> None:
         self._rooms = ServerRooms(all_others=Readers(everyone=Everyone.OPEN))
 
-    def rooms(self, guild: GuildId) -> ServerRooms | None:
+    async def rooms(self, guild: GuildId) -> ServerRooms | None:
         """The same for every server."""
         del guild
         return self._rooms

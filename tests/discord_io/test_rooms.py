@@ -105,7 +105,7 @@ def reads(person: discord.Member, channel: discord.abc.GuildChannel, *, past: bo
 @given(servers())
 async def test_whoever_reads_the_one_room_reads_the_other(server: dict[str, Any]) -> None:
     guild = guild_of(server)
-    rooms = rooms_of(guild).readers
+    rooms = (await rooms_of(guild)).readers
     assert rooms.keys() == {channel.id for channel in guild.channels}
     people = [person for person in guild.members if person.id != BOT]
     for here in guild.channels:
