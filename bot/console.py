@@ -128,6 +128,8 @@ class Console:
         report = await run_turn(self._services, request) or TurnReport(reply="")
         if report.undoes is not None:
             self._commands.last_change = report.undoes
+        if report.forgets is not None:
+            self._commands.asked_to_forget = report.forgets
         return report
 
     async def chat(self, user: str) -> None:

@@ -16,7 +16,7 @@ from bot.memory.retelling import Reader, Retold, retell
 from bot.memory.searching import matching
 from bot.privacy.levels import EVERYWHERE, PrivacyLevel
 from bot.turn.handoff_answers import hand_over, health_rows
-from bot.turn.messages import IncomingMessage
+from bot.turn.messages import AskedToForget, IncomingMessage
 from bot.turn.reception import Receiver
 from bot.turn.services import TurnServices
 
@@ -33,6 +33,7 @@ class ConsoleCommands:
         self._receiver = receiver
         self._locale = locale
         self.last_change: TurnKey | None = None
+        self.asked_to_forget: AskedToForget | None = None
 
     async def run(self, text: str, message: IncomingMessage) -> str:
         """Run `/memory ...`, `/undo`, `/scene`, `/features ...`, `/privacy ...` or `/help`."""
@@ -46,6 +47,8 @@ class ConsoleCommands:
                     return await self._memory(words, message)
                 case "/undo":
                     return await self._undo(message)
+                case "/forget":
+                    return await self._forget(message)
                 case "/scene":
                     return await self._begin_scene(message)
                 case "/features":
@@ -155,6 +158,19 @@ class ConsoleCommands:
                 text=show_names(one.text, lambda user: self._name(user, message)),
             )
             for one in undone
+        )
+
+    async def _forget(self, message: IncomingMessage) -> str:
+        """Forget what the last reply asked to confirm."""
+        asked, self.asked_to_forget = self.asked_to_forget, None
+        if asked is None:
+            return t("console.need_number", self._locale)
+        listening = await self._listening(message)
+        actor = Actor(user=message.author.id, is_manager=True)
+        forget = self._services.long_term.forget
+        old = [await forget(memory, actor, listening) for memory in asked.memories]
+        return "\n".join(
+            t("console.forgot", self._locale, text=self._shown(one, message)) for one in old
         )
 
     async def _retold(

@@ -29,7 +29,7 @@ COGS = (
     "cogs.rooms",
     "cogs.rights",
     "cogs.memory",
-    "cogs.undo",
+    "cogs.reply_buttons",
     "cogs.features",
     "cogs.channel",
     "cogs.persona",

@@ -12,11 +12,10 @@ import discord
 from bot.background import report_bug
 from bot.config.sections import DeliveryConfig
 from bot.discord_io.pacing import CALL_FAILED, Pacing, persevere
+from bot.discord_io.reply_buttons import footer_view
 from bot.discord_io.splitter import cut
-from bot.discord_io.undo_button import undo_view
 from bot.i18n import t
 from bot.identifiers import ChannelId, MessageId
-from bot.memory.changes import TurnKey
 from bot.turn.messages import NO_FOOTER, Delivered, Footer, Undeliverable
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class _Content:
     content: str
     body: str
     is_file: bool = False
-    undoes: TurnKey | None = None
+    footer: Footer = NO_FOOTER
 
     def files(self) -> list[discord.File]:
         """A new file object for each try: discord.py closes them."""
@@ -193,8 +192,8 @@ class DiscordDelivery:
         last = contents[-1]
         joined = f"{last.content}\n{small}"
         if len(joined) > limit:
-            return (*contents, _Content(content=small, body="", undoes=footer.undoes))
-        return (*contents[:-1], replace(last, content=joined, undoes=footer.undoes))
+            return (*contents, _Content(content=small, body="", footer=footer))
+        return (*contents[:-1], replace(last, content=joined, footer=footer))
 
     def _pieces(self, text: str) -> tuple[_Content, ...]:
         pieces = cut(text, self._config.message_characters)
@@ -331,8 +330,8 @@ class DiscordDelivery:
             await asyncio.sleep(TYPING_EVERY_S)
 
     def _button(self, wanted: _Content) -> discord.ui.View:
-        """What stands under the message: a button where something it tells can be undone."""
-        return undo_view(wanted.undoes, self._locale) if wanted.undoes else discord.utils.MISSING
+        """What stands under the message: buttons where something it tells can be acted upon."""
+        return footer_view(wanted.footer, self._locale) or discord.utils.MISSING
 
     # --- the end
 

@@ -10,6 +10,7 @@ from bot.errors import Unavailable
 from bot.features import Flag
 from bot.identifiers import MemoryId, UserId
 from bot.llm.chat import JsonSchema
+from bot.memory.checks import check_rights
 from bot.memory.content import is_blank
 from bot.memory.long_term import LongTermMemory, NewMemory, Scope
 from bot.memory.refusals import MemoryRefused
@@ -180,6 +181,8 @@ class UpdateLongTermMemory(TypedTool[UpdateArguments]):
                 target = arguments.target.strip()
                 return Retry(prompt("refused.other_target", id=arguments.id, target=target))
         content = context.roster.hide(arguments.content.strip())
+        if is_blank(content) and context.forget_intent and Flag.NOTICES in context.flags:
+            return await self._ask(context, memory)
         if is_blank(content):
             can_undo = not context.forget_intent  # what people ask to forget is gone
             old = await self._memory.forget(
@@ -209,6 +212,19 @@ class UpdateLongTermMemory(TypedTool[UpdateArguments]):
             MemoryChange(kind="updated", memory=memory, text=context.roster.show(content))
         )
         return Ok(prompt("done.updated"))
+
+    async def _ask(self, context: ToolContext, memory: MemoryId) -> Outcome:
+        """Have people confirm what they asked to forget: the model may have taken another."""
+        found = await self._memory.find(memory, context.listening)
+        check_rights(found, context.actor)
+        asked = MemoryChange(
+            kind="asked",
+            memory=memory,
+            text=context.roster.show(found.content),
+            can_undo=False,
+        )
+        context.progress.changes.append(asked)
+        return Ok(prompt("done.forget_asked"))
 
 
 LONG_TERM_TOOLS = frozenset({CreateLongTermMemory.name, UpdateLongTermMemory.name})

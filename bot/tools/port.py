@@ -61,10 +61,10 @@ def outcome_name(outcome: Outcome) -> OutcomeName:
 class MemoryChange:
     """What a tool changed in long-term memory, for the small last line of the reply.
 
-    `can_undo`: what people asked to forget cannot come back.
+    "asked": what people asked to forget goes once they confirm it. `can_undo`: it can come back.
     """
 
-    kind: Literal["saved", "updated", "forgotten"]
+    kind: Literal["saved", "updated", "forgotten", "asked"]
     memory: MemoryId
     text: str
     can_undo: bool = True

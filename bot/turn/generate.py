@@ -17,7 +17,7 @@ from bot.tools.port import MemoryChange, Progress, ToolContext
 from bot.turn.blocks import Blocks, memory_blocks
 from bot.turn.budget import Budget, plan_budget
 from bot.turn.context import TurnContext
-from bot.turn.messages import NO_FOOTER, Footer
+from bot.turn.messages import NO_FOOTER, AskedToForget, Footer
 from bot.turn.prompt import Prompt, PromptStyle, assemble, needs_nudge
 from bot.turn.quoting import unspoken_markers, with_names, without_loose_end
 from bot.turn.report import ToolReport
@@ -228,7 +228,12 @@ def _changed(changes: list[MemoryChange], context: TurnContext) -> Footer:
     if Flag.NOTICES not in context.flags:
         return NO_FOOTER
     can_undo = any(change.can_undo for change in changes)
-    return Footer(text=_told(changes, context), undoes=context.turn if can_undo else None)
+    asked = tuple(change.memory for change in changes if change.kind == "asked")
+    return Footer(
+        text=_told(changes, context),
+        undoes=context.turn if can_undo else None,
+        forgets=AskedToForget(lineage=context.persona.lineage, memories=asked) if asked else None,
+    )
 
 
 def _told(changes: list[MemoryChange], context: TurnContext) -> str:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from bot.audience import Place
-from bot.identifiers import MessageId, UserId
+from bot.identifiers import LineageId, MemoryId, MessageId, UserId
 from bot.memory.changes import TurnKey
 from bot.privacy.names import Called
 
@@ -68,11 +68,20 @@ class Delivered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AskedToForget:
+    """Memories of a lineage that somebody asked to forget, to be confirmed."""
+
+    lineage: LineageId
+    memories: tuple[MemoryId, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Footer:
     """The small lines under a reply. `undoes`: the turn whose changes to memory can be undone."""
 
     text: str = ""
     undoes: TurnKey | None = None
+    forgets: AskedToForget | None = None
 
     def __bool__(self) -> bool:
         return bool(self.text)

@@ -110,6 +110,7 @@ async def _answer(services: TurnServices, begun: Begun, underway: _Underway) -> 
         reply=generated.text,
         footer=generated.footer.text,
         undoes=generated.footer.undoes,
+        forgets=generated.footer.forgets,
         tool_calls=generated.calls,
     )
 

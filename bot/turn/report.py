@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from bot.memory.changes import TurnKey
 from bot.tools.port import OutcomeName
+from bot.turn.messages import AskedToForget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,9 +17,10 @@ class ToolReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnReport:
-    """The reply, the small lines under it and what they undo, and the tools that were called."""
+    """The reply, the small lines under it and what they undo or forget, and the tools called."""
 
     reply: str
     footer: str = ""
     undoes: TurnKey | None = None
+    forgets: AskedToForget | None = None
     tool_calls: tuple[ToolReport, ...] = ()

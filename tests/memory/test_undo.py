@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.features import Flag
 from bot.memory.long_term import Memory, Undone
 from bot.memory.refusals import MemoryRefused
 from bot.privacy.levels import PrivacyLevel
@@ -155,9 +156,10 @@ async def test_it_is_undone_once(table: Table) -> None:
 
 
 async def test_what_people_ask_to_forget_is_gone(table: Table) -> None:
+    await table.talk.switch(Flag.NOTICES, on=False)  # else they are asked first
     await table.turn("I like tea", (CREATE, TEA))
     await table.turn("please forget that I like tea", (UPDATE, {"id": "M1", "content": ""}))
-    assert table.talk.last.footer == "Forgotten: Ann likes tea"
+    assert await table.talk.rows("SELECT * FROM memories") == []
     assert table.talk.last.undoes is None
     rows = await table.talk.rows("SELECT * FROM memory_changes WHERE former IS NOT NULL")
     assert rows == []

@@ -395,9 +395,43 @@ async def test_blank_content_deletes(tmp_path: Path, blank: str) -> None:
     async with open_talk(tmp_path) as talk:
         await talk.teach("Ann sings", about="Ann")
         talk.model.queue(ToolCalls([(UPDATE, {"id": "M1", "content": blank})]), Text("gone"))
-        report = await talk.say("Ann", "forget that I sing")
+        report = await talk.say("Ann", "I no longer sing at all")
         assert report is not None
         assert report.footer == "Forgotten: Ann sings"
+        assert await talk.rows("SELECT * FROM memories") == []
+
+
+async def test_what_people_ask_to_forget_is_shown_and_goes_once_they_confirm(
+    tmp_path: Path,
+) -> None:
+    async with open_talk(tmp_path) as talk:
+        memory = await talk.teach("Ann sings", about="Ann")
+        talk.model.queue(ToolCalls([(UPDATE, {"id": "M1", "content": ""})]), Text("here it is"))
+        report = await talk.say("Ann", "forget that I sing")
+        assert report is not None
+        assert report.footer == "Shall I forget this? Ann sings"
+        assert report.undoes is None
+        assert report.forgets is not None
+        assert report.forgets.memories == (memory,)
+        assert len(await talk.rows("SELECT * FROM memories")) == 1
+
+
+async def test_nobody_is_asked_to_confirm_what_is_not_theirs(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        await talk.teach("Ann sings", about="Ann")
+        await talk.say("Ann", "hello")
+        talk.model.queue(ToolCalls([(UPDATE, {"id": "M1", "content": ""})]), Text("I may not"))
+        report = await talk.say("Ben", "forget that Ann sings")
+        assert report is not None
+        assert report.footer == ""
+
+
+async def test_without_notices_what_people_ask_to_forget_goes_at_once(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        await talk.switch(Flag.NOTICES, on=False)
+        await talk.teach("Ann sings", about="Ann")
+        talk.model.queue(ToolCalls([(UPDATE, {"id": "M1", "content": ""})]), Text("gone"))
+        await talk.say("Ann", "forget that I sing")
         assert await talk.rows("SELECT * FROM memories") == []
 
 

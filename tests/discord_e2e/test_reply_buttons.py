@@ -1,4 +1,4 @@
-"""The Undo button under a reply, in Discord."""
+"""The buttons under a reply, in Discord."""
 
 from __future__ import annotations
 
@@ -53,9 +53,29 @@ async def test_a_change_since_is_told(stage: Stage) -> None:
     assert len(memories(stage)) == 1
 
 
-async def test_what_people_ask_to_forget_has_no_button(stage: Stage) -> None:
+# --- what somebody asks to forget
+
+
+async def asked_to_forget(stage: Stage) -> Message:
     await teach(stage)
-    stage.model.queue(ToolCalls([(UPDATE, {"id": "M1", "content": ""})]), "Gone.")
-    reply = await stage.ask("please forget that I like green tea")
-    assert reply.content.endswith("-# Forgotten: Alice likes green tea")
-    assert not reply.components
+    stage.model.queue(ToolCalls([(UPDATE, {"id": "M1", "content": ""})]), "Is it this one?")
+    return await stage.ask("please forget that I like green tea")
+
+
+async def test_what_is_asked_for_is_shown_and_goes_with_the_button(stage: Stage) -> None:
+    reply = await asked_to_forget(stage)
+    assert reply.content.endswith("-# Shall I forget this? Alice likes green tea")
+    assert len(memories(stage)) == 1
+    used = await stage.discord.click(stage.discord.alice, reply, "Forget them")
+    answer = await used.reply()
+    assert answer.content == f"Forgotten: <@{stage.discord.alice.id}> likes green tea"
+    assert memories(stage) == []
+    await stage.discord.wait_for(lambda: not reply.components)
+    assert reply.content == "Is it this one?"
+
+
+async def test_whoever_may_not_forget_it_presses_in_vain(stage: Stage) -> None:
+    reply = await asked_to_forget(stage)
+    used = await stage.discord.click(stage.discord.member("bob"), reply, "Forget them")
+    assert (await used.reply()).content.startswith("Only the person it is about")
+    assert len(memories(stage)) == 1

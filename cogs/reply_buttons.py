@@ -1,4 +1,4 @@
-"""The Undo button: what the model changed in memory is taken back by whoever may."""
+"""The buttons under a reply: what the model changed is taken back, what is asked is forgotten."""
 
 import re
 from dataclasses import replace
@@ -10,10 +10,11 @@ from bot.background import Raised, settle
 from bot.discord_io.client import MadeleineBot
 from bot.discord_io.command_tree import answer_error
 from bot.discord_io.commands import Interaction, actor_of, listening_of, locale_of
-from bot.discord_io.undo_button import UNDO_ID, undone_turn
+from bot.discord_io.reply_buttons import FORGET_ID, UNDO_ID, asked_memories, undone_turn
 from bot.i18n import t
 from bot.memory.changes import TurnKey
 from bot.memory.references import show_names
+from bot.turn.messages import AskedToForget
 
 
 class UndoButton(discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]], template=UNDO_ID):
@@ -59,6 +60,56 @@ class UndoButton(discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]], tem
             )
 
 
+class ForgetButton(discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]], template=FORGET_ID):
+    """Forgets what somebody asked to forget, as far as whoever presses it may."""
+
+    def __init__(self, button: discord.ui.Button[discord.ui.View], asked: AskedToForget) -> None:
+        super().__init__(button)
+        self._asked = asked
+
+    @classmethod
+    async def from_custom_id(
+        cls,
+        interaction: discord.Interaction,
+        item: discord.ui.Item[discord.ui.View],
+        match: re.Match[str],
+        /,
+    ) -> Self:
+        del interaction
+        return cls(cast("discord.ui.Button[discord.ui.View]", item), asked_memories(match))
+
+    async def callback(self, interaction: discord.Interaction) -> None:
+        outcome = await settle(self._forget(cast("Interaction", interaction)))
+        if isinstance(outcome, Raised):
+            await answer_error(interaction, outcome.error)
+
+    async def _forget(self, interaction: Interaction) -> None:
+        await interaction.response.defer(ephemeral=True, thinking=True)
+        listening = replace(await listening_of(interaction), lineage=self._asked.lineage)
+        actor, locale = await actor_of(interaction, listening), locale_of(interaction)
+        lines: list[str] = []
+        for memory in self._asked.memories:
+            old = await interaction.client.services.long_term.forget(memory, actor, listening)
+            text = show_names(old.content, "<@{}>".format)
+            lines.append(t("ui.memory.forgot", locale, text=text))
+        await interaction.followup.send("\n".join(lines)[:2_000], ephemeral=True)
+        if interaction.message is not None:
+            count = len(self._asked.memories)
+            content = _without_small_lines(interaction.message.content, count)
+            await interaction.message.edit(content=content, view=None)
+
+
+def _without_small_lines(content: str, notices: int) -> str:
+    """The message without the small lines that quote what is gone."""
+    lines = content.splitlines()
+    kept = [
+        line
+        for place, line in enumerate(lines)
+        if place < len(lines) - notices or not line.startswith("-# ")
+    ]
+    return "\n".join(kept) or "\u2026"
+
+
 def _struck(content: str, notices: int) -> str:
     """The message with the small lines that no longer hold struck through, if there is space."""
     lines = content.splitlines()
@@ -71,4 +122,4 @@ def _struck(content: str, notices: int) -> str:
 
 async def setup(bot: MadeleineBot) -> None:
     """Called by discord.py when the cog is loaded."""
-    bot.add_dynamic_items(UndoButton)
+    bot.add_dynamic_items(UndoButton, ForgetButton)
