@@ -113,8 +113,7 @@ async def open_application(
         turn_rows = TurnRows(database, clock)
         await asyncio.to_thread(load_intent_packs)  # takes 0.3 s, too long for the event loop
         await services.levels.load()
-        await services.forgotten.load()
-        await _close_interrupted(turn_rows, database)
+        await _close_interrupted(turn_rows, services)
         background.spawn("sweep", _sweep(services, rows))
         background.spawn("handoff-sweep", services.handoff.keep_sweeping())
         yield Application(
@@ -126,12 +125,14 @@ async def open_application(
         )
 
 
-async def _close_interrupted(turn_rows: TurnRows, database: Database) -> None:
+async def _close_interrupted(turn_rows: TurnRows, services: TurnServices) -> None:
+    """What has to be written before the first message; StartupError where it cannot be."""
     try:
         interrupted = await turn_rows.fail_unfinished()
+        await services.forgotten.load()
     except StorageUnavailable as error:
         raise StartupError(
-            "errors.storage.cannot_write", path=str(database.path), reason=error.reason
+            "errors.storage.cannot_write", path=str(services.database.path), reason=error.reason
         ) from error
     if interrupted:
         log.info("turns_interrupted", extra={"turns": interrupted})
