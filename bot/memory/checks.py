@@ -11,11 +11,10 @@ from bot.identifiers import GuildId, UserId
 from bot.memory.content import (
     content_hash,
     is_blank,
-    likeness,
     looks_like_credential,
     normalised,
-    says_nearly_the_same,
 )
+from bot.memory.likeness import likeness, says_nearly_the_same
 from bot.memory.listening import Actor, Listening, is_about
 from bot.memory.long_term_rows import Memory, NewMemory, Scope
 from bot.memory.people import People

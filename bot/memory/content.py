@@ -4,11 +4,14 @@ import hashlib
 import re
 import unicodedata
 
-from rapidfuzz import fuzz
+from bot.memory.quoting import without_hidden_signs
 
 _CREDENTIALS = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----"
-    r"|\b(?:sk|pk|rk)[-_](?:[a-z]+[-_])?[A-Za-z0-9_-]{20,}"
+    r"|(?<![\w-])(?:sk|pk|rk|whsec)[-_](?=[\w-]*[0-9])(?:[a-z]+[-_])?[A-Za-z0-9_-]{20,}"
+    r"|\bdiscord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d+/[\w-]{20,}"
+    r"|\bhooks\.slack\.com/services/[\w/]{20,}"
+    r"|\bglpat-[\w-]{20,}|\bnpm_[A-Za-z0-9]{30,}|\bhf_[A-Za-z0-9]{30,}|\bya29\.[\w-]{20,}"
     r"|\bgh[pousr]_[A-Za-z0-9]{30,}"
     r"|\bgithub_pat_[A-Za-z0-9_]{30,}"
     r"|\bxox[abprs]-[A-Za-z0-9-]{10,}"
@@ -18,7 +21,6 @@ _CREDENTIALS = re.compile(
     r"|\b[A-Za-z0-9_-]{23,28}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,}"
 )
 _WORDS = re.compile(r"\w+")
-_NUMBERS = re.compile(r"\d+")
 _REFERENCES = re.compile(r"\{p:\d+\}")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u0e00-\u0e7f]+")
 _SHORTEST_WORD = 3
@@ -36,7 +38,8 @@ def is_blank(text: str) -> bool:
 
 def looks_like_credential(text: str) -> bool:
     """Whether a key or token of a known shape stands in the text."""
-    return _CREDENTIALS.search(text) is not None
+    folded = without_hidden_signs(unicodedata.normalize("NFKC", text))
+    return _CREDENTIALS.search(folded) is not None
 
 
 def normalised(text: str) -> str:
@@ -49,24 +52,6 @@ def content_hash(text: str) -> bytes:
     """16 bytes that texts share which are equal to the letter, spacing aside."""
     plain = " ".join(unicodedata.normalize("NFC", text).split())
     return hashlib.blake2b(plain.encode(), digest_size=16).digest()
-
-
-def likeness(text: str, other: str) -> float:
-    """How alike two texts are, from 0 to 100."""
-    return fuzz.ratio(normalised(text), normalised(other))
-
-
-def says_nearly_the_same(text: str, other: str, threshold: int) -> bool:
-    """Whether two texts differ in wording only: no number, no person and no name is another."""
-    if likeness(text, other) < threshold:
-        return False
-    return _names_and_numbers(text) == _names_and_numbers(other)
-
-
-def _names_and_numbers(text: str) -> tuple[list[str], list[str], list[str]]:
-    text = unicodedata.normalize("NFKC", text)
-    capitalised = [word for word in _WORDS.findall(text) if word[0].isupper()]
-    return _NUMBERS.findall(text), _REFERENCES.findall(text), capitalised
 
 
 def content_words(text: str) -> frozenset[str]:

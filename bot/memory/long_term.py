@@ -12,7 +12,7 @@ from bot.identifiers import GLOBAL_LINEAGE, GuildId, MemoryId, UserId
 from bot.memory import long_term_rows as rows
 from bot.memory.changes import Change, TurnKey, drop_old_changes, record_change
 from bot.memory.checks import Checks, check_rights, find_same
-from bot.memory.content import tidy
+from bot.memory.content import normalised, tidy
 from bot.memory.listening import Actor, Listening, is_about
 from bot.memory.long_term_rows import FormerText, Memory, NewMemory, Scope, Source
 from bot.memory.people import People
@@ -139,7 +139,7 @@ class LongTermMemory:
             old = await _find(tx, memory, listening)  # as it is now: somebody may have been faster
             check_rights(old, actor, rewords=True)
             privacy = self.checks.privacy
-            await privacy(tx, content, old.scope, old.subject, actor, listening.server)
+            await privacy(tx, content, old.scope, old.subject, actor, old.server)
             await self.checks.forgotten(tx, content, actor, old.server, by_person=turn is None)
             if old.lineage == GLOBAL_LINEAGE:
                 raise MemoryRefused("global_lineage")
@@ -243,6 +243,9 @@ async def _reword(
     partition = await rows.read_partition(tx, old.restated(content, source))
     others = tuple(memory for memory in partition if memory.id != old.id)
     same = find_same(content, others, listening)
+    if same is None and normalised(content) == normalised(old.content):  # nothing new is said
+        await rows.respell(tx, old, content)
+        return ()
     if same is None:
         await rows.change(tx, old, content, source, to_ms(clock.now()))
         return (Change(kind="updated", memory=old.id, user=source.said_by),)

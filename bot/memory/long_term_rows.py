@@ -208,6 +208,14 @@ async def change(tx: Transaction, old: Memory, content: str, source: Source, now
     await add_source(tx, old.id, source)
 
 
+async def respell(tx: Transaction, memory: Memory, content: str) -> None:
+    """Give a memory other letters for the same text; whose word it is stays."""
+    await tx.execute(
+        f"UPDATE OR IGNORE {_table(memory.scope)} SET content = ?, content_hash = ? WHERE id = ?",
+        (content, content_hash(content), memory.id),
+    )
+
+
 async def revert(tx: Transaction, memory: Memory, former: FormerText) -> None:
     """Give a memory its latest former text back, with the sources of that."""
     said = former.sources[-1]

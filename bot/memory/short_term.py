@@ -68,6 +68,8 @@ class ShortTermMemory:
         self._forgotten = forgotten
         self._clock = clock
         self._config = config
+        self.version = 0
+        """Rises with every deletion and edit: what was read before one is not to be stored."""
         self._entries: OrderedDict[_Key, ShortTermEntry] = OrderedDict()
         self._looked_up: set[_Key] = set()
         """Conversations of which the file holds nothing more than the cache."""
@@ -122,13 +124,16 @@ class ShortTermMemory:
         unknown = [o for o in audience.heard if (o, lineage) not in self._looked_up]
         if not unknown:
             return
-        now = self._clock.now()
+        now, version = self._clock.now(), self.version
         found = await self._rows.read(
             unknown,
             lineage,
             since=now - timedelta(hours=self._config.stm_raw_ttl_hours),
             most=self._config.stm_messages,
         )
+        if version != self.version:  # something was deleted while it was read
+            await self._look_up(audience, lineage)
+            return
         for origin in unknown:
             key = (origin, lineage)
             if key in self._looked_up:
@@ -173,14 +178,14 @@ class ShortTermMemory:
         """Change the live entry in place, then its row; `written_by` None: by the model.
 
         Raises StorageUnavailable where the row could not be written; the fields just written are
-        then put back where they are still the ones written. MemoryRefused where a text holds what
-        the server had forgotten.
+        then put back where they are still the ones written. MemoryRefused where a text holds a key,
+        or what the server had forgotten.
         """
-        if any(
-            self._forgotten.holds(text, origin.guild_id)
-            for text in (summary or "", *categories.values())
-        ):
-            raise MemoryRefused("forgotten")
+        for text in (summary or "", *categories.values()):
+            if looks_like_credential(text):
+                raise MemoryRefused("credential")
+            if self._forgotten.holds(text, origin.guild_id):
+                raise MemoryRefused("forgotten")
         now = self._clock.now()
         here = Audience(here=origin.id, heard=frozenset({origin.id}))
         before = await self.of_room(here, lineage)
@@ -196,15 +201,22 @@ class ShortTermMemory:
         written = change.of(old)
         refreshed = 0 if written_by is None else before.turns_since_refresh
         self._put(lineage, replace(before, text=written, turns_since_refresh=refreshed))
+        known = False
         try:
             await self._rows.write(origin, lineage, change)
+            known = True
         except Unavailable:
             live = self._live((origin.id, lineage))
             if live is not None and live.text is not None:
                 turns = before.turns_since_refresh + live.turns_since_refresh - refreshed
                 text = _put_back(live.text, written, old)
                 self._put(lineage, replace(live, text=text, turns_since_refresh=turns))
+            known = True
             raise
+        finally:
+            if not known:  # called off or broken: what the row says now is read again
+                self._entries.pop((origin.id, lineage), None)
+                self._looked_up.discard((origin.id, lineage))
 
     async def edit(
         self,
@@ -224,8 +236,6 @@ class ShortTermMemory:
         for text in (summary or "", *categories.values()):
             if len(text) > limit:
                 raise MemoryRefused("too_long", limit=limit, length=len(text))
-            if looks_like_credential(text):
-                raise MemoryRefused("credential")
         await self.update(origin, lineage, summary=summary, categories=categories, written_by=by)
 
     def forget_messages(self, messages: Sequence[MessageId]) -> None:
@@ -248,6 +258,7 @@ class ShortTermMemory:
 
     def forget_all(self) -> None:
         """Forget what is cached, all of it: the rows have changed beneath it."""
+        self.version += 1
         self._entries.clear()
         self._looked_up.clear()
 
@@ -259,6 +270,7 @@ class ShortTermMemory:
     def _rewrite(
         self, change: Callable[[Entry], Entry | None], within: GuildId | None = None
     ) -> None:
+        self.version += 1
         for key, entry in list(self._entries.items()):
             if within is not None and entry.guild != within:
                 continue

@@ -78,6 +78,7 @@ async def _guarded(context: ToolContext, change: Awaitable[Outcome]) -> Outcome:
     except MemoryRefused as refused:
         return Retry(refusal_text(refused, context))
     except Unavailable:
+        context.progress.long_term_failed = True
         return Failed(prompt("refused.storage"))
     if isinstance(outcome, Ok):
         context.progress.long_term_done = True
@@ -130,6 +131,7 @@ class CreateLongTermMemory(TypedTool[CreateArguments]):
             source=context.source,
         )
         kept = await self._memory.create(new, context.actor, context.listening, turn=context.turn)
+        context.progress.fact_kept = True
         if kept.known_before:
             return Ok(prompt("done.known"))
         context.progress.changes.append(
@@ -208,6 +210,7 @@ class UpdateLongTermMemory(TypedTool[UpdateArguments]):
             context.listening,
             turn=context.turn,
         )
+        context.progress.fact_kept = True
         context.progress.changes.append(
             MemoryChange(kind="updated", memory=memory, text=context.roster.show(content))
         )

@@ -72,10 +72,16 @@ class MemoryChange:
 
 @dataclass(slots=True)
 class Progress:
-    """What has been done in the turn so far."""
+    """What has been done in the turn so far.
+
+    `long_term_done`: some call of a long-term tool went well; `fact_kept`: one that keeps a fact.
+    `long_term_failed`: one could not be written.
+    """
 
     short_term_updated: bool = False
     long_term_done: bool = False
+    fact_kept: bool = False
+    long_term_failed: bool = False
     changes: list[MemoryChange] = field(default_factory=list[MemoryChange])
 
 

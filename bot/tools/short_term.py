@@ -81,8 +81,9 @@ class UpdateShortTermMemory(TypedTool[ShortTermArguments]):
                 categories=categories,
                 labels=[one.label for one in context.categories],
             )
-        except MemoryRefused:
-            return Retry(prompt("refused.forgotten"))
+        except MemoryRefused as refused:
+            is_key = refused.code == "credential"
+            return Retry(prompt("refused.credential") if is_key else prompt("refused.forgotten"))
         except Unavailable:
             return Failed(prompt("refused.storage"))
         context.progress.short_term_updated = True

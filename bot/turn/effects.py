@@ -10,7 +10,7 @@ from bot.llm.chat import Finished
 from bot.llm.usage import book
 from bot.memory.buffers import note_hidden
 from bot.memory.short_term import store_short_term_memory
-from bot.memory.working import Pace, Utterance, add_entries, drop_entries
+from bot.memory.working import Entry, Pace, Utterance, add_entries, drop_entries
 from bot.storage.statements import Transaction
 from bot.storage.writer import Job
 from bot.turn.begin import Begun
@@ -34,8 +34,7 @@ async def effects(
     """
     await services.late_writes.write(_ending_job(services, context, begun, generated, delivered))
     try:
-        entries = await services.working.entries(context.audience, context.persona.lineage)
-        entries = await as_they_stand(services, entries)
+        entries = await _entries_now(services, context)
     except StorageUnavailable:
         return  # what was read before the reply may have been deleted since
     store_short_term_memory(
@@ -45,6 +44,16 @@ async def effects(
         entries,
         triggered_by=context.speaker.id,
     )
+
+
+async def _entries_now(services: TurnServices, context: TurnContext) -> tuple[Entry, ...]:
+    """The buffer as it stands, read again where something was deleted meanwhile."""
+    while True:
+        version = services.short_term.version
+        entries = await services.working.entries(context.audience, context.persona.lineage)
+        entries = await as_they_stand(services, entries)
+        if version == services.short_term.version:
+            return entries
 
 
 def _ending_job(

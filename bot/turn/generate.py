@@ -102,8 +102,9 @@ async def _attempt(
     )
     await loop.run(state, max_tokens=budget.reply)
     footer = _changed(progress.changes, context)
-    if context.explicit_long_term_memory_intent and not progress.long_term_done:
+    if context.explicit_long_term_memory_intent and not progress.fact_kept:
         footer = await _save_after_all(services, context, tool_context, loop, state, budget)
+    footer = _honest(footer, progress, context, asked)
     text = with_names(state.answer.text, context.roster, markers).strip()
     if not text:
         raise ModelUnavailable("the model gave no answer")
@@ -218,9 +219,24 @@ async def _save_after_all(
             await loop.decide(state, wanted, budget.reply)
         except (ModelUnavailable, ContextTooLong) as error:
             log.info("decision_failed", extra={"reason": type(error).__name__})
-    if tool_context.progress.long_term_done:
+    if tool_context.progress.fact_kept:
         return _changed(tool_context.progress.changes, context)
-    return Footer(text=t("turn.not_saved", locale))
+    told = _changed(tool_context.progress.changes, context)
+    return replace(told, text="\n".join(filter(None, (told.text, t("turn.not_saved", locale)))))
+
+
+def _honest(footer: Footer, progress: Progress, context: TurnContext, prompt: Prompt) -> Footer:
+    """The footer with what was asked for and not done, whatever the reply claims."""
+    locale = context.request.message.locale
+    lines: list[str] = []
+    if context.explicit_long_term_memory_intent and progress.long_term_failed:
+        lines.append(t("turn.not_all_saved", locale))
+    may_forget = Flag.SELF_TEACHING in context.flags and bool(prompt.shown)
+    if context.forget_intent and not progress.long_term_done and may_forget and not footer:
+        lines.append(t("turn.not_forgotten", locale))
+    if not lines or (progress.long_term_failed and not progress.fact_kept):
+        return footer
+    return replace(footer, text="\n".join(filter(None, (footer.text, *lines))))
 
 
 def _changed(changes: list[MemoryChange], context: TurnContext) -> Footer:

@@ -85,6 +85,7 @@ class Receiver:
             self._drop_what_was_heard(person.id, guild)
             self._short_term.forget_author(person.id, guild)
             await self._working.forget_author(person.id, guild)
+            self._short_term.forget_author(person.id, guild)
 
     async def erase(self, person: UserId, guild: GuildId) -> Held:
         """Erase what is held of a person, in one server or EVERYWHERE; returns how much that was.
@@ -134,6 +135,7 @@ class Receiver:
         for message in messages:
             self.queue.cancel_message(message)
         await self._late_writes.write(forgetting(messages))
+        self._short_term.forget_messages(messages)  # a reader may have had the rows as they were
 
     async def edit_message(self, message: MessageId, text: str) -> None:
         """A message was edited: every copy says what it says now; one without text is none.
@@ -147,3 +149,4 @@ class Receiver:
         self._short_term.edit_message(message, text)
         self.queue.edit_message(message, text)
         await self._late_writes.write(editing(message, text))
+        self._short_term.edit_message(message, text)
