@@ -83,6 +83,8 @@ class Audiences:
 
 
 def _audience(origin: Origin, origins: tuple[Known, ...], rooms: ServerRooms | None) -> Audience:
-    here = next(known for known in origins if known.origin.id == origin.id)
-    heard = frozenset(source.origin.id for source in origins if hears(here, source, rooms))
-    return Audience(here=origin.id, heard=heard)
+    """Who is heard in a room. One that is newer than `origins` hears what everybody does."""
+    unlisted = Known(origin=origin, room=origin.channel_id)
+    here = next((known for known in origins if known.origin.id == origin.id), unlisted)
+    heard = {source.origin.id for source in origins if hears(here, source, rooms)}
+    return Audience(here=origin.id, heard=frozenset({origin.id, *heard}))

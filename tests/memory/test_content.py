@@ -25,6 +25,12 @@ from bot.memory.content import (
         "M" + "a1B2c3" * 4 + "." + "GabcDE" + "." + "x" * 30,
         "-----BEGIN " + "RSA PRIVATE KEY-----",
         "-----BEGIN " + "PRIVATE KEY-----",
+        "https://discord.com/api/" + "webhooks/123456789012345678/" + "aB3_" * 10,
+        "glpat" + "-" + "a1B2c3D4e5" * 2,
+        "npm" + "_" + "a1B2c3D4e5" * 4,
+        "hf" + "_" + "a1B2c3D4e5" * 4,
+        "ｇｈｐ" + "_" + "a1B2" * 9,
+        "gh\u200bp_" + "a1B2" * 9,
     ],
 )
 def test_a_key_or_token_is_recognised_within_a_sentence(secret: str) -> None:
@@ -46,6 +52,8 @@ def test_a_key_or_token_is_recognised_within_a_sentence(secret: str) -> None:
         "3.141592653589793.238462643383279",
         "-----BEGIN STORY-----",
         "Donaudampfschifffahrtsgesellschaft",
+        "pk-the-longest-hyphenated-words-ever is a band",
+        "the ski-pk-resort-at-the-lovely-lake-of-geneva",
     ],
 )
 def test_what_only_looks_a_little_like_one_is_harmless(harmless: str) -> None:

@@ -293,3 +293,17 @@ async def test_the_lineage_is_part_of_what_is_the_same(shelf: Shelf) -> None:
     assert first.id != second.id
     await shelf.forget(first)
     assert await shelf.about("Ann", lineage=2) == ["likes tea"]
+
+
+# --- a change that says nothing new
+
+
+async def test_who_only_respells_a_memory_takes_it_from_nobody(shelf: Shelf) -> None:
+    kept = await shelf.keep("Chess is on Fridays", by="Ann")
+    await shelf.keep("Chess is on Fridays", by="Ben", channel="lounge")
+    await shelf.change(kept, "chess is on fridays", by="Boss", manager=True)
+    assert await shelf.of_server() == ["chess is on fridays"]
+    assert await shelf.of_server("lounge") == ["chess is on fridays"]
+    assert await shelf.talk.rows("SELECT * FROM memory_versions") == []
+    await shelf.change(kept, "chess is on mondays", by="Ann")
+    assert await shelf.of_server() == ["chess is on mondays"]

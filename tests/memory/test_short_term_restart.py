@@ -1,5 +1,7 @@
 """Short-term memory after a restart, and in a person's own words."""
 
+import asyncio
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,11 +10,12 @@ import pytest
 from bot.audience import Audience, Origin
 from bot.errors import StorageUnavailable
 from bot.identifiers import GuildId
+from bot.memory.listening import Actor
 from bot.memory.refusals import MemoryRefused
 from bot.memory.short_term import ShortTermEntry
 from bot.persona.personas import FIRST_LINEAGE
-from bot.privacy.levels import PrivacyLevel
-from tests.talk import FakeClock, Talk, open_talk
+from bot.privacy.levels import EVERYWHERE, PrivacyLevel
+from tests.talk import GUILD, FakeClock, Talk, open_talk
 
 
 async def room(talk: Talk, channel: str = "general") -> Origin:
@@ -219,3 +222,52 @@ async def test_where_it_cannot_be_written_the_former_note_stands(tmp_path: Path)
         assert before is not None
         assert after is not None
         assert replace(after, captured_at=before.captured_at) == before
+
+
+# --- what is deleted while it is read back
+
+
+async def hold_the_reading(talk: Talk, go_on: threading.Event) -> asyncio.Event:
+    """Make the next reader wait after it has read the newest entries; set once it does."""
+    loop, held = asyncio.get_running_loop(), asyncio.Event()
+    waiting = threading.Lock()
+
+    def wait(sql: str) -> None:
+        if "FROM short_term_memories" in sql and waiting.acquire(blocking=False):
+            loop.call_soon_threadsafe(held.set)
+            go_on.wait(10)
+
+    for reader in talk.app.services.database._readers:
+        await reader.set_trace_callback(wait)
+    return held
+
+
+@pytest.mark.parametrize("way", ["delete", "erase", "forget words", "edit"])
+async def test_what_is_taken_away_while_it_is_read_back_does_not_come_back(
+    tmp_path: Path, way: str
+) -> None:
+    clock = FakeClock()
+    async with open_talk(tmp_path, clock=clock) as talk:
+        message = talk.message("Ann", "my secret is the cellar")
+        await talk.take(message)
+    async with open_talk(tmp_path, clock=clock) as talk:
+        go_on = threading.Event()
+        held = await hold_the_reading(talk, go_on)
+        reading = asyncio.create_task(own(talk))
+        await held.wait()
+        receiver, ann = talk.app.receiver, talk.person("Ann").id
+        taking = {
+            "delete": receiver.forget_messages([message.id]),
+            "erase": receiver.erase(ann, EVERYWHERE),
+            "forget words": receiver.forget_words(
+                "cellar", GUILD, Actor(user=ann, is_manager=False)
+            ),
+            "edit": receiver.edit_message(message.id, "never mind"),
+        }
+        taken = asyncio.create_task(taking.pop(way))
+        for other in taking.values():
+            other.close()
+        await asyncio.sleep(0.05)
+        go_on.set()
+        await asyncio.gather(taken, reading)
+        assert "my secret is the cellar" not in said(await own(talk))

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
+from bot.errors import StorageUnavailable
 from bot.features import Flag
 from bot.identifiers import LineageId
 from bot.memory.refusals import RefusalCode
@@ -464,3 +465,45 @@ async def test_the_id_may_be_a_number(tmp_path: Path) -> None:
         talk.model.queue(ToolCalls([(UPDATE, '{"id": 1, "content": "Ann dances"}')]), Text("hm"))
         await talk.say("Ann", "hello")
         assert talk.prompt.tool_results == ["There is no such memory here. The ids are: M1."]
+
+
+# --- what the line under a reply says, whatever the reply claims
+
+
+async def test_a_wish_to_forget_that_nothing_came_of_is_told(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        await talk.teach("Ann sings", about="Ann")
+        talk.model.queue(Text("Done, I have forgotten it."))
+        report = await talk.say("Ann", "please forget that I sing")
+        assert report is not None
+        assert report.footer == "I have not forgotten anything: /memory forget does it."
+
+
+async def test_another_call_does_not_pass_for_saving(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        await talk.teach("Ann sings", about="Ann")
+        talk.model.queue(ToolCalls([(UPDATE, {"id": "M1", "content": ""})]), Text("Saved!"))
+        report = await talk.say("Ann", "please remember that I like tea")
+        assert report is not None
+        assert report.footer == "Forgotten: Ann sings\nI have not saved this."
+
+
+async def test_half_of_what_was_asked_is_told_as_half(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        await talk.say("Ann", "hello")
+        facts = [
+            {"content": f"Ann likes {what}", "scope": "target_user", "target": "Ann"}
+            for what in ("tea", "pie")
+        ]
+        memory, create = talk.app.services.long_term, talk.app.services.long_term.create
+
+        async def full_from_the_second_on(*args: Any, **more: Any) -> Any:
+            if await talk.rows("SELECT 1 FROM memories"):
+                raise StorageUnavailable("the disk is full")
+            return await create(*args, **more)
+
+        memory.create = full_from_the_second_on
+        talk.model.queue(ToolCalls([(CREATE, fact) for fact in facts]), Text("I saved both."))
+        report = await talk.say("Ann", "remember that I like tea and that I like pie")
+        assert report is not None
+        assert report.footer == "Saved: Ann likes tea\nI have not saved all of this."
