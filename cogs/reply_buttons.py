@@ -1,5 +1,6 @@
 """The buttons under a reply: what the model changed is taken back, what is asked is forgotten."""
 
+import logging
 import re
 from dataclasses import replace
 from typing import Self, cast
@@ -15,6 +16,8 @@ from bot.i18n import t
 from bot.memory.changes import TurnKey
 from bot.memory.references import show_names
 from bot.turn.messages import AskedToForget
+
+log = logging.getLogger(__name__)
 
 
 class UndoButton(discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]], template=UNDO_ID):
@@ -55,9 +58,7 @@ class UndoButton(discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]], tem
         ]
         await interaction.followup.send("\n".join(lines)[:2_000], ephemeral=True)
         if interaction.message is not None:
-            await interaction.message.edit(
-                content=_struck(interaction.message.content, len(undone)), view=None
-            )
+            await _rewrite(interaction.message, _struck(interaction.message.content, len(undone)))
 
 
 class ForgetButton(discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]], template=FORGET_ID):
@@ -96,7 +97,14 @@ class ForgetButton(discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]], t
         if interaction.message is not None:
             count = len(self._asked.memories)
             content = _without_small_lines(interaction.message.content, count)
-            await interaction.message.edit(content=content, view=None)
+            await _rewrite(interaction.message, content)
+
+
+async def _rewrite(message: discord.Message, content: str) -> None:
+    """Bring the reply up to what was done; where that fails it is done all the same."""
+    outcome = await settle(message.edit(content=content, view=None))
+    if isinstance(outcome, Raised):
+        log.warning("reply_not_rewritten", extra={"reason": repr(outcome.error)})
 
 
 def _without_small_lines(content: str, notices: int) -> str:

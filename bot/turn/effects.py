@@ -123,11 +123,12 @@ def failure_job(
 
     async def job(tx: Transaction) -> None:
         turn = await _turn_of(tx, begun, now)
-        if delivered is not None:
-            await keep_reply(tx, services, begun, _reply(begun, delivered, stands, turn))
         if turn is not None:
             replies = delivered.message_ids if delivered else ()
-            await end_turn(tx, turn, "failed", replies, now, failure=failure)
+            if not await end_turn(tx, turn, "failed", replies, now, failure=failure):
+                return  # it was answered, kept and booked before it was called off
+        if delivered is not None:
+            await keep_reply(tx, services, begun, _reply(begun, delivered, stands, turn))
         await _book(tx, services, begun, finished, now)
 
     return job

@@ -69,22 +69,26 @@ async def end_turn(
     usage: Usage | None = None,
     model: str | None = None,
     failure: str | None = None,
-) -> None:
-    """Record how a turn ended and which messages stand for it."""
+) -> bool:
+    """Record how a turn ended and which messages stand for it; False where it had ended before."""
     usage = usage or Usage()
-    await tx.execute(
+    ended = await tx.execute(
         "UPDATE turns SET state = ?, ended_at = ?, model = ?, failure = ?,"
-        " prompt_tokens = ?, completion_tokens = ? WHERE id = ?",
+        " prompt_tokens = ?, completion_tokens = ?"
+        " WHERE id = ? AND state IN ('taken', 'replying')",
         (
             *(ending, to_ms(now), model, failure),
             *(usage.prompt_tokens, usage.completion_tokens, turn),
         ),
     )
+    if not ended:
+        return False
     await tx.execute_many(
         "INSERT INTO turn_replies (message_id, turn_id, position) VALUES (?, ?, ?)"
         " ON CONFLICT DO NOTHING",
         [(message, turn, position) for position, message in enumerate(replies)],
     )
+    return True
 
 
 async def fail_taken(tx: Transaction, message: MessageId, now: datetime) -> None:

@@ -127,9 +127,21 @@ async def test_a_turn_that_has_ended_is_not_replying_again(tmp_path: Path, endin
         [row] = await talk.rows("SELECT id FROM turns")
         turn = TurnId(int(str(row["id"])))
         database = talk.app.services.database
-        await database.write(lambda tx: end_turn(tx, turn, ending, (), START, failure=None))
+        await database.write(lambda tx: tx.execute("UPDATE turns SET state = ?", (ending,)))
         await mark_replying(database, turn)
         assert await written(talk) == [(ending, None)]
+
+
+async def test_a_turn_that_has_ended_does_not_end_again(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        await talk.say("Ann", "hello")
+        [row] = await talk.rows("SELECT id FROM turns")
+        turn = TurnId(int(str(row["id"])))
+        again = await talk.app.services.database.write(
+            lambda tx: end_turn(tx, turn, "failed", (), START, failure="cancelled")
+        )
+        assert not again
+        assert await written(talk) == [("done", None)]
 
 
 async def test_the_reply_streams_on_while_the_file_is_locked(tmp_path: Path) -> None:
