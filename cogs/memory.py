@@ -21,7 +21,7 @@ from bot.discord_io.commands import (
     require_manager,
     require_speaker,
 )
-from bot.discord_io.forgetting import ask_to_forget
+from bot.discord_io.forgetting import are_numbers, ask_to_forget
 from bot.discord_io.forms import Confirm, TextForm
 from bot.discord_io.memory_lines import MemoryLines, mentioned, words_of
 from bot.discord_io.translation import text
@@ -169,7 +169,7 @@ class MemoryCommands(
         listening = await listening_of(interaction)
         actor = await actor_of(interaction, listening)
         typed = memories.replace(",", " ").split()
-        if not all(map(str.isdecimal, typed)):
+        if not are_numbers(typed):
             await ask_to_forget(interaction, memories, actor)
             return
         find = self._bot.services.long_term.find

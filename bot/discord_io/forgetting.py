@@ -1,5 +1,9 @@
 """Forgetting by words: what would go is shown first, and goes once that is confirmed."""
 
+import re
+from collections.abc import Iterable
+from unicodedata import east_asian_width
+
 from bot.discord_io.commands import Interaction, answer, guild_of, locale_of
 from bot.discord_io.forms import Confirm
 from bot.errors import UserError
@@ -8,6 +12,12 @@ from bot.memory.forgetting import Traces
 from bot.memory.listening import Actor
 
 SHORTEST = 3
+_NUMBER = re.compile("[1-9][0-9]{0,8}")
+
+
+def are_numbers(typed: Iterable[str]) -> bool:
+    """Whether all of it names memories; a longer number is a value: a telephone number, a code."""
+    return all(map(_NUMBER.fullmatch, typed))
 
 
 async def ask_to_forget(interaction: Interaction, words: str, actor: Actor) -> None:
@@ -16,7 +26,7 @@ async def ask_to_forget(interaction: Interaction, words: str, actor: Actor) -> N
     Raises UserError where the words are too few to mean one thing, or stand nowhere.
     """
     guild, locale, wanted = guild_of(interaction), locale_of(interaction), words.strip()
-    if len(wanted) < SHORTEST:
+    if sum(2 if east_asian_width(sign) in "WF" else 1 for sign in wanted) < SHORTEST:
         raise UserError("errors.command.forget_short", limit=SHORTEST)
     traces = await interaction.client.services.forgetting.traces(wanted, guild, actor)
     if traces.are_none and not actor.is_manager:

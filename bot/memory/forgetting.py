@@ -58,8 +58,8 @@ class Forgetting:
         async def job(tx: Transaction) -> Traces:
             found = await _traces(tx, value, guild, actor)
             await _take_away(tx, found, actor)
+            await _take_versions(tx, value, guild, actor)
             if actor.is_manager:
-                await _take_versions(tx, value, guild)
                 await self._forgotten.keep_out(tx, value, guild, actor.user)
             return found
 
@@ -174,22 +174,36 @@ async def _take_memory(tx: Transaction, memory: int, actor: Actor) -> None:
     await tx.execute("DELETE FROM memories WHERE id = ?", (memory,))
 
 
-async def _take_versions(tx: Transaction, value: str, guild: GuildId) -> None:
-    """What memories said before they were changed, and what could be undone."""
+async def _take_versions(tx: Transaction, value: str, guild: GuildId, actor: Actor) -> None:
+    """What memories said before they were changed, and what could be undone: a member's own."""
     for row in await tx.fetch_all(
         "SELECT v.memory_id, v.ended_at, v.content FROM memory_versions AS v WHERE v.memory_id IN"
         " (SELECT id FROM server_memories WHERE server_id = ?1"
         " UNION SELECT id FROM personal_memories WHERE server_id = ?1)",
         (guild,),
     ):
-        if _row_says(row, value):
+        if _row_says(row, value) and (actor.is_manager or await _said_it(tx, row, actor)):
             await tx.execute(
                 "DELETE FROM memory_versions WHERE memory_id = ? AND ended_at = ?",
                 (row["memory_id"], row["ended_at"]),
             )
-    for row in await tx.fetch_all("SELECT id, former AS content FROM memory_changes"):
-        if row["content"] and says(_texts(json.loads(row["content"])), value):
+    for row in await tx.fetch_all(
+        "SELECT id, user_id, former FROM memory_changes WHERE former IS NOT NULL"
+    ):
+        former = json.loads(row["former"])
+        theirs = actor.is_manager or row["user_id"] == actor.user
+        if former["server"] == guild and theirs and says(_texts(former), value):
             await tx.execute("DELETE FROM memory_changes WHERE id = ?", (row["id"],))
+
+
+async def _said_it(db: Snapshot, version: Row, actor: Actor) -> bool:
+    return bool(
+        await db.fetch_int(
+            "SELECT count(*) FROM version_sources"
+            " WHERE memory_id = ? AND ended_at = ? AND said_by = ?",
+            (version["memory_id"], version["ended_at"], actor.user),
+        )
+    )
 
 
 def _texts(former: dict[str, object]) -> str:

@@ -299,3 +299,12 @@ async def test_a_manager_forgets_everybodys_and_it_stays_out(stage: Stage) -> No
 @pytest.mark.parametrize(("typed", "expected"), [("no", "at least 3"), ("a zebra", "zebra")])
 async def test_words_that_stand_nowhere_are_told(stage: Stage, typed: str, expected: str) -> None:
     assert expected in await use(stage, "memory forget", memories=typed)
+
+
+@pytest.mark.parametrize("value", ["01512345678", "\u6771\u4eac"])
+async def test_a_long_number_and_two_signs_are_words(stage: Stage, value: str) -> None:
+    await teach(stage, f"Alice says {value} is it")
+    used = await stage.discord.slash(
+        stage.discord.alice, stage.discord.general, "memory forget", memories=value
+    )
+    assert "memories: 1" in (await used.reply()).content

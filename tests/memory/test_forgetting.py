@@ -150,3 +150,30 @@ async def test_what_only_contains_it_within_a_word_stays(talk: Talk, shelf: Shel
     await shelf.keep(f"the code is x{VALUE}", by="Ann")
     await forget(talk, shelf)
     assert await shelf.of_server() == [f"the code is x{VALUE}"]
+
+
+async def test_a_member_forgets_what_they_said_before_it_was_changed(
+    talk: Talk, shelf: Shelf
+) -> None:
+    kept = await shelf.keep(f"it was {VALUE}", by="Ann")
+    await shelf.change(kept, "it was something", by="Ann")
+    await forget(talk, shelf, by="Ben")
+    assert len(await talk.rows("SELECT * FROM memory_versions")) == 1
+    await forget(talk, shelf, by="Ann")
+    assert await talk.rows("SELECT * FROM memory_versions") == []
+
+
+async def test_what_could_be_undone_goes_too_but_not_in_another_server(
+    talk: Talk, shelf: Shelf
+) -> None:
+    update = "update_long_term_memory"
+    await shelf.keep(f"likes {VALUE}", about="Ann", by="Ann")
+    talk.model.queue(ToolCalls([(update, {"id": "M1", "content": ""})]), Text("ok"))
+    await talk.say("Ann", "I no longer like it")
+    changes = "SELECT * FROM memory_changes WHERE former IS NOT NULL"
+    assert len(await talk.rows(changes)) == 1
+    boss = shelf.actor("Boss", manager=True)
+    await talk.app.receiver.forget_words(VALUE, OTHER, boss)
+    assert len(await talk.rows(changes)) == 1
+    await forget(talk, shelf, by="Ann")
+    assert await talk.rows(changes) == []
