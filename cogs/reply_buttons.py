@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Self, cast
 
@@ -57,8 +58,7 @@ class UndoButton(discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]], tem
             for change in undone
         ]
         await interaction.followup.send("\n".join(lines)[:2_000], ephemeral=True)
-        if interaction.message is not None:
-            await _rewrite(interaction.message, _struck(interaction.message.content, len(undone)))
+        await _rewrite(interaction, lambda lines: _struck(lines, len(undone)))
 
 
 class ForgetButton(discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]], template=FORGET_ID):
@@ -94,38 +94,39 @@ class ForgetButton(discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]], t
             text = show_names(old.content, "<@{}>".format)
             lines.append(t("ui.memory.forgot", locale, text=text))
         await interaction.followup.send("\n".join(lines)[:2_000], ephemeral=True)
-        if interaction.message is not None:
-            count = len(self._asked.memories)
-            content = _without_small_lines(interaction.message.content, count)
-            await _rewrite(interaction.message, content)
+        asked = len(self._asked.memories)
+        await _rewrite(interaction, lambda lines: lines[: len(lines) - asked])
 
 
-async def _rewrite(message: discord.Message, content: str) -> None:
-    """Bring the reply up to what was done; where that fails it is done all the same."""
-    outcome = await settle(message.edit(content=content, view=None))
+async def _rewrite(interaction: Interaction, change: Callable[[list[str]], list[str]]) -> None:
+    """Bring the small lines of a reply up to what was done, and take the pressed button away.
+
+    Where that fails it is done all the same.
+    """
+    message = interaction.message
+    if message is None:
+        return
+    lines = message.content.splitlines()
+    first = len(lines)
+    while first and lines[first - 1].startswith("-# "):
+        first -= 1
+    content = "\n".join([*lines[:first], *change(lines[first:])]) or "\u2026"
+    content = content if len(content) <= 2_000 else message.content
+    pressed = interaction.data.get("custom_id") if interaction.data else None
+    view = discord.ui.View.from_message(message, timeout=None)
+    for item in list(view.children):
+        if getattr(item, "custom_id", None) == pressed:
+            view.remove_item(item)
+    view.stop()
+    outcome = await settle(message.edit(content=content, view=view if view.children else None))
     if isinstance(outcome, Raised):
         log.warning("reply_not_rewritten", extra={"reason": repr(outcome.error)})
 
 
-def _without_small_lines(content: str, notices: int) -> str:
-    """The message without the small lines that quote what is gone."""
-    lines = content.splitlines()
-    kept = [
-        line
-        for place, line in enumerate(lines)
-        if place < len(lines) - notices or not line.startswith("-# ")
-    ]
-    return "\n".join(kept) or "\u2026"
-
-
-def _struck(content: str, notices: int) -> str:
-    """The message with the small lines that no longer hold struck through, if there is space."""
-    lines = content.splitlines()
-    for place in range(max(0, len(lines) - notices), len(lines)):
-        if lines[place].startswith("-# "):
-            lines[place] = f"-# ~~{lines[place][3:]}~~"
-    struck = "\n".join(lines)
-    return struck if len(struck) <= 2_000 else content
+def _struck(lines: list[str], notices: int) -> list[str]:
+    """The small lines, those that no longer hold struck through: they come first."""
+    gone = [f"-# ~~{line.removeprefix('-# ')}~~" for line in lines[:notices]]
+    return [*gone, *lines[notices:]]
 
 
 async def setup(bot: MadeleineBot) -> None:

@@ -11,7 +11,6 @@ from bot.turn.messages import AskedToForget, Footer
 
 UNDO_ID = re.compile(r"undo:(?P<message>\d+):(?P<lineage>\d+)")
 FORGET_ID = re.compile(r"forget:(?P<lineage>\d+):(?P<memories>[\d,]+)")
-_MOST_MEMORIES = 5
 
 
 def footer_view(footer: Footer, locale: str) -> discord.ui.View | None:
@@ -21,7 +20,7 @@ def footer_view(footer: Footer, locale: str) -> discord.ui.View | None:
         undo = f"undo:{footer.undoes.message}:{footer.undoes.lineage}"
         view.add_item(_button(discord.ButtonStyle.secondary, t("ui.undo.button", locale), undo))
     if footer.forgets is not None:
-        memories = ",".join(str(memory) for memory in footer.forgets.memories[:_MOST_MEMORIES])
+        memories = ",".join(str(memory) for memory in footer.forgets.memories)
         forget = f"forget:{footer.forgets.lineage}:{memories}"
         label = t("ui.memory.forget_button", locale)
         view.add_item(_button(discord.ButtonStyle.danger, label, forget))

@@ -11,7 +11,7 @@ from bot.features import Flag
 from bot.identifiers import MemoryId, UserId
 from bot.llm.chat import JsonSchema
 from bot.memory.checks import check_rights
-from bot.memory.content import is_blank
+from bot.memory.content import is_blank, normalised
 from bot.memory.long_term import LongTermMemory, NewMemory, Scope
 from bot.memory.refusals import MemoryRefused
 from bot.memory.roster import Ambiguous
@@ -28,6 +28,8 @@ from bot.tools.port import (
     object_schema,
 )
 
+MOST_ASKED = 5
+"""Memories that one reply asks to confirm; a button names no more."""
 SERVER_WIDE = "server_wide"
 TARGET_USER = "target_user"
 
@@ -202,7 +204,7 @@ class UpdateLongTermMemory(TypedTool[UpdateArguments]):
             context.progress.changes.append(change)
             return Ok(prompt("done.forgotten"))
         check_grounded(context, content)
-        await self._memory.update(
+        old = await self._memory.update(
             memory,
             content,
             context.actor,
@@ -211,6 +213,8 @@ class UpdateLongTermMemory(TypedTool[UpdateArguments]):
             turn=context.turn,
         )
         context.progress.fact_kept = True
+        if normalised(content) == normalised(old.content):
+            return Ok(prompt("done.known"))
         context.progress.changes.append(
             MemoryChange(kind="updated", memory=memory, text=context.roster.show(content))
         )
@@ -218,6 +222,11 @@ class UpdateLongTermMemory(TypedTool[UpdateArguments]):
 
     async def _ask(self, context: ToolContext, memory: MemoryId) -> Outcome:
         """Have people confirm what they asked to forget: the model may have taken another."""
+        already = [c.memory for c in context.progress.changes if c.kind == "asked"]
+        if memory in already:
+            return Ok(prompt("done.forget_asked"))
+        if len(already) >= MOST_ASKED:
+            return Failed(prompt("refused.too_many_calls"))
         found = await self._memory.find(memory, context.listening)
         check_rights(found, context.actor)
         asked = MemoryChange(

@@ -226,17 +226,26 @@ async def _save_after_all(
 
 
 def _honest(footer: Footer, progress: Progress, context: TurnContext, prompt: Prompt) -> Footer:
-    """The footer with what was asked for and not done, whatever the reply claims."""
+    """The footer with what was asked for and not done, whatever the reply claims.
+
+    It stands before what somebody is asked to confirm, which comes last.
+    """
     locale = context.request.message.locale
-    lines: list[str] = []
-    if context.explicit_long_term_memory_intent and progress.long_term_failed:
-        lines.append(t("turn.not_all_saved", locale))
-    may_forget = Flag.SELF_TEACHING in context.flags and bool(prompt.shown)
-    if context.forget_intent and not progress.long_term_done and may_forget and not footer:
-        lines.append(t("turn.not_forgotten", locale))
-    if not lines or (progress.long_term_failed and not progress.fact_kept):
+    kinds = {change.kind for change in progress.changes}
+    wished = context.forget_intent and bool(prompt.shown) and not kinds & {"forgotten", "asked"}
+    line = ""
+    if wished and (progress.long_term_failed or not footer):
+        line = t("turn.not_forgotten", locale)
+    elif progress.long_term_failed and progress.fact_kept:
+        line = t("turn.not_all_saved", locale)
+    elif progress.long_term_failed and not context.explicit_long_term_memory_intent:
+        line = t("turn.not_saved", locale)
+    if not line:
         return footer
-    return replace(footer, text="\n".join(filter(None, (footer.text, *lines))))
+    lines = footer.text.splitlines()
+    asked = len(footer.forgets.memories) if footer.forgets else 0
+    lines.insert(len(lines) - asked, line)
+    return replace(footer, text="\n".join(lines))
 
 
 def _changed(changes: list[MemoryChange], context: TurnContext) -> Footer:
@@ -245,6 +254,7 @@ def _changed(changes: list[MemoryChange], context: TurnContext) -> Footer:
         return NO_FOOTER
     can_undo = any(change.can_undo for change in changes)
     asked = tuple(change.memory for change in changes if change.kind == "asked")
+    changes = sorted(changes, key=lambda change: change.kind == "asked")
     return Footer(
         text=_told(changes, context),
         undoes=context.turn if can_undo else None,

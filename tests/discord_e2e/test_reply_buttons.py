@@ -79,3 +79,29 @@ async def test_whoever_may_not_forget_it_presses_in_vain(stage: Stage) -> None:
     used = await stage.discord.click(stage.discord.member("bob"), reply, "Forget them")
     assert (await used.reply()).content.startswith("Only the person it is about")
     assert len(memories(stage)) == 1
+
+
+async def test_each_button_does_its_own_and_leaves_the_other(stage: Stage) -> None:
+    await teach(stage)
+    coffee = {"content": "Alice likes coffee", "scope": "target_user", "target": "Alice"}
+    calls = [(UPDATE, {"id": "M1", "content": ""}), (CREATE, coffee)]
+    stage.model.queue(ToolCalls(calls), "Well.")
+    reply = await stage.ask("please forget that I like green tea, and remember I like coffee")
+    assert reply.content.splitlines()[1:] == [
+        "-# Saved: Alice likes coffee",
+        "-# Shall I forget this? Alice likes green tea",
+    ]
+    await (await stage.discord.click(stage.discord.alice, reply, "Undo")).reply()
+    await stage.discord.wait_for(lambda: "~~Saved" in reply.content)
+    await (await stage.discord.click(stage.discord.alice, reply, "Forget them")).reply()
+    await stage.discord.wait_for(lambda: not reply.components)
+    assert reply.content == "Well.\n-# ~~Saved: Alice likes coffee~~"
+    assert memories(stage) == []
+
+
+async def test_what_is_asked_for_twice_is_shown_once(stage: Stage) -> None:
+    await teach(stage)
+    call = (UPDATE, {"id": "M1", "content": ""})
+    stage.model.queue(ToolCalls([call, call]), "This one?")
+    reply = await stage.ask("please forget that I like green tea")
+    assert reply.content.count("Shall I forget this?") == 1

@@ -507,3 +507,29 @@ async def test_half_of_what_was_asked_is_told_as_half(tmp_path: Path) -> None:
         report = await talk.say("Ann", "remember that I like tea and that I like pie")
         assert report is not None
         assert report.footer == "Saved: Ann likes tea\nI have not saved all of this."
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("actually I hate singing", "I have not saved this."),
+        ("please forget that I sing", "I have not forgotten anything: /memory forget does it."),
+    ],
+)
+async def test_a_store_that_fails_is_told_whatever_was_asked(
+    tmp_path: Path, said: str, expected: str
+) -> None:
+    async with open_talk(tmp_path) as talk:
+        await talk.switch(Flag.NOTICES, on=False)
+        await talk.teach("Ann sings", about="Ann")
+
+        async def full(*_: Any, **__: Any) -> Any:
+            raise StorageUnavailable("the disk is full")
+
+        memory = talk.app.services.long_term
+        memory.update = memory.forget = full
+        content = "" if "forget" in said else "Ann hates singing"
+        talk.model.queue(ToolCalls([(UPDATE, {"id": "M1", "content": content})]), Text("Done."))
+        report = await talk.say("Ann", said)
+        assert report is not None
+        assert report.footer == expected
