@@ -14,8 +14,10 @@ from bot.discord_io.command_tree import answer_error
 from bot.discord_io.commands import Interaction, actor_of, listening_of, locale_of
 from bot.discord_io.reply_buttons import FORGET_ID, UNDO_ID, asked_memories, undone_turn
 from bot.i18n import t
+from bot.identifiers import MemoryId
 from bot.memory.changes import TurnKey
 from bot.memory.references import show_names
+from bot.memory.refusals import MemoryRefused
 from bot.turn.messages import AskedToForget
 
 log = logging.getLogger(__name__)
@@ -89,13 +91,20 @@ class ForgetButton(discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]], t
         listening = replace(await listening_of(interaction), lineage=self._asked.lineage)
         actor, locale = await actor_of(interaction, listening), locale_of(interaction)
         lines: list[str] = []
+        forgotten: list[MemoryId] = []
         for memory in self._asked.memories:
-            old = await interaction.client.services.long_term.forget(memory, actor, listening)
+            try:
+                old = await interaction.client.services.long_term.forget(memory, actor, listening)
+            except MemoryRefused as refused:  # gone already, or not theirs: the others are
+                lines.append(t(refused.key, locale, **refused.params))
+                continue
             text = show_names(old.content, "<@{}>".format)
             lines.append(t("ui.memory.forgot", locale, text=text))
+            forgotten.append(memory)
         await interaction.followup.send("\n".join(lines)[:2_000], ephemeral=True)
         asked = len(self._asked.memories)
-        await _rewrite(interaction, lambda lines: lines[: len(lines) - asked])
+        if forgotten:
+            await _rewrite(interaction, lambda lines: lines[: len(lines) - asked])
 
 
 async def _rewrite(interaction: Interaction, change: Callable[[list[str]], list[str]]) -> None:

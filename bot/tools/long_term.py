@@ -43,10 +43,10 @@ class CreateArguments(BaseModel):
 
 
 class UpdateArguments(BaseModel):
-    """Arguments of update_long_term_memory. Blank content deletes."""
+    """Arguments of update_long_term_memory. Blank content deletes; a call without any does not."""
 
     id: str = Field(coerce_numbers_to_str=True)
-    content: str = ""
+    content: str
     target: str = ""
 
 

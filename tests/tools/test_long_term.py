@@ -533,3 +533,13 @@ async def test_a_store_that_fails_is_told_whatever_was_asked(
         report = await talk.say("Ann", said)
         assert report is not None
         assert report.footer == expected
+
+
+async def test_a_call_without_content_deletes_nothing(tmp_path: Path) -> None:
+    async with open_talk(tmp_path) as talk:
+        await talk.teach("Ann sings", about="Ann")
+        talk.model.queue(ToolCalls([(UPDATE, {"id": "M1"})]), Text("hm"))
+        report = await talk.say("Ann", "hello")
+        assert report is not None
+        assert [call.outcome for call in report.tool_calls] == ["retry"]
+        assert len(await talk.rows("SELECT * FROM memories")) == 1
