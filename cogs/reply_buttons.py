@@ -15,20 +15,18 @@ from bot.discord_io.commands import Interaction, actor_of, listening_of, locale_
 from bot.discord_io.reply_buttons import FORGET_ID, UNDO_ID, asked_memories, undone_turn
 from bot.i18n import t
 from bot.identifiers import MemoryId
-from bot.memory.changes import TurnKey
 from bot.memory.references import show_names
 from bot.memory.refusals import MemoryRefused
-from bot.turn.messages import AskedToForget
 
 log = logging.getLogger(__name__)
 
 
-class UndoButton(discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]], template=UNDO_ID):
-    """Finds itself again by its id, under whatever message it stands."""
+class _ReplyButton(discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]], template="reply"):
+    """Finds itself again by its id, under whatever message it stands; `named` is that id."""
 
-    def __init__(self, button: discord.ui.Button[discord.ui.View], turn: TurnKey) -> None:
+    def __init__(self, button: discord.ui.Button[discord.ui.View], named: re.Match[str]) -> None:
         super().__init__(button)
-        self._turn = turn
+        self.named = named
 
     @classmethod
     async def from_custom_id(
@@ -39,21 +37,27 @@ class UndoButton(discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]], tem
         /,
     ) -> Self:
         del interaction
-        return cls(cast("discord.ui.Button[discord.ui.View]", item), undone_turn(match))
+        return cls(cast("discord.ui.Button[discord.ui.View]", item), match)
 
     async def callback(self, interaction: discord.Interaction) -> None:
-        outcome = await settle(self._undo(cast("Interaction", interaction)))
+        outcome = await settle(self.press(cast("Interaction", interaction)))
         if isinstance(outcome, Raised):
             await answer_error(interaction, outcome.error)
 
-    async def _undo(self, interaction: Interaction) -> None:
+    async def press(self, interaction: Interaction) -> None:
+        """What the button is for."""
+        raise NotImplementedError
+
+
+class UndoButton(_ReplyButton, template=UNDO_ID):
+    """Takes back what a reply changed in memory, as far as whoever presses it may."""
+
+    async def press(self, interaction: Interaction) -> None:
         await interaction.response.defer(ephemeral=True, thinking=True)
-        listening = replace(await listening_of(interaction), lineage=self._turn.lineage)
-        undone = await interaction.client.services.long_term.undo(
-            self._turn,
-            await actor_of(interaction, listening),
-            listening,
-        )
+        turn = undone_turn(self.named)
+        listening = replace(await listening_of(interaction), lineage=turn.lineage)
+        actor = await actor_of(interaction, listening)
+        undone = await interaction.client.services.long_term.undo(turn, actor, listening)
         locale = locale_of(interaction)
         lines = [
             t(f"ui.undo.{change.kind}", locale, text=show_names(change.text, "<@{}>".format))
@@ -63,36 +67,17 @@ class UndoButton(discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]], tem
         await _rewrite(interaction, lambda lines: _struck(lines, len(undone)))
 
 
-class ForgetButton(discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]], template=FORGET_ID):
+class ForgetButton(_ReplyButton, template=FORGET_ID):
     """Forgets what somebody asked to forget, as far as whoever presses it may."""
 
-    def __init__(self, button: discord.ui.Button[discord.ui.View], asked: AskedToForget) -> None:
-        super().__init__(button)
-        self._asked = asked
-
-    @classmethod
-    async def from_custom_id(
-        cls,
-        interaction: discord.Interaction,
-        item: discord.ui.Item[discord.ui.View],
-        match: re.Match[str],
-        /,
-    ) -> Self:
-        del interaction
-        return cls(cast("discord.ui.Button[discord.ui.View]", item), asked_memories(match))
-
-    async def callback(self, interaction: discord.Interaction) -> None:
-        outcome = await settle(self._forget(cast("Interaction", interaction)))
-        if isinstance(outcome, Raised):
-            await answer_error(interaction, outcome.error)
-
-    async def _forget(self, interaction: Interaction) -> None:
+    async def press(self, interaction: Interaction) -> None:
         await interaction.response.defer(ephemeral=True, thinking=True)
-        listening = replace(await listening_of(interaction), lineage=self._asked.lineage)
+        asked = asked_memories(self.named)
+        listening = replace(await listening_of(interaction), lineage=asked.lineage)
         actor, locale = await actor_of(interaction, listening), locale_of(interaction)
         lines: list[str] = []
         forgotten: list[MemoryId] = []
-        for memory in self._asked.memories:
+        for memory in asked.memories:
             try:
                 old = await interaction.client.services.long_term.forget(memory, actor, listening)
             except MemoryRefused as refused:  # gone already, or not theirs: the others are
@@ -102,9 +87,9 @@ class ForgetButton(discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]], t
             lines.append(t("ui.memory.forgot", locale, text=text))
             forgotten.append(memory)
         await interaction.followup.send("\n".join(lines)[:2_000], ephemeral=True)
-        asked = len(self._asked.memories)
         if forgotten:
-            await _rewrite(interaction, lambda lines: lines[: len(lines) - asked])
+            count = len(asked.memories)
+            await _rewrite(interaction, lambda lines: lines[: len(lines) - count])
 
 
 async def _rewrite(interaction: Interaction, change: Callable[[list[str]], list[str]]) -> None:
